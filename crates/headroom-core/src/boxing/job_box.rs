@@ -1,0 +1,118 @@
+//! One job's box: limits, use, counters, end.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use crate::boxing::{BoxId, Mode};
+use crate::cgroup::{Cgroup, Limit, Peak};
+use crate::error::Result;
+
+/// What a job may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Swap beyond it.
+    pub swap: Limit,
+}
+
+#[derive(Debug)]
+struct Cgroups {
+    base: Cgroup,
+    /// Carries the limits and the counters.
+    job: Cgroup,
+    /// Where the processes sit (`job` itself on v1).
+    seat: Cgroup,
+}
+
+/// A box, with or without a kernel limit. Dropping it leaves the box as it is: a job may outlive the
+/// process that started it.
+#[derive(Debug)]
+pub struct JobBox {
+    mode: Mode,
+    id: BoxId,
+    limits: Limits,
+    cgroups: Option<Cgroups>,
+}
+
+impl JobBox {
+    pub(crate) fn without_cgroup(mode: Mode, id: BoxId, limits: Limits) -> Self {
+        Self { mode, id, limits, cgroups: None }
+    }
+
+    pub(crate) fn with_cgroup(mode: Mode, id: BoxId, limits: Limits, base: Cgroup, job: Cgroup, seat: Cgroup) -> Self {
+        Self { mode, id, limits, cgroups: Some(Cgroups { base, job, seat }) }
+    }
+
+    /// How the job is held.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The job's identity.
+    #[must_use]
+    pub fn id(&self) -> BoxId {
+        self.id
+    }
+
+    /// The limits that were set.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The cgroup that carries the limits.
+    #[must_use]
+    pub fn cgroup(&self) -> Option<&Cgroup> {
+        self.cgroups.as_ref().map(|cgroups| &cgroups.job)
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn cgroup_path(&self) -> Option<PathBuf> {
+        self.cgroup().map(|cgroup| cgroup.path().to_path_buf())
+    }
+
+    /// The handle through which a child enters before exec; none without a cgroup.
+    pub fn entry(&self) -> Result<Option<OwnedFd>> {
+        self.cgroups.as_ref().map(|cgroups| cgroups.seat.entry()).transpose()
+    }
+
+    /// Moves a running process in.
+    pub fn enter(&self, pid: i32) -> Result<()> {
+        self.cgroups.as_ref().map_or(Ok(()), |cgroups| cgroups.seat.enter(pid))
+    }
+
+    /// Processes inside, ascending; empty without a cgroup.
+    pub fn pids(&self) -> Result<Vec<i32>> {
+        self.cgroup().map_or(Ok(Vec::new()), Cgroup::pids)
+    }
+
+    /// The kernel's record of the most memory in use.
+    pub fn peak(&self) -> Result<Option<Peak>> {
+        self.cgroup().map_or(Ok(None), Cgroup::peak)
+    }
+
+    /// How many processes the kernel has killed inside.
+    pub fn oom_kills(&self) -> Result<u64> {
+        self.cgroup().map_or(Ok(0), Cgroup::oom_kills)
+    }
+
+    /// Kills everything inside and waits for it; `false` when something is stuck.
+    pub fn kill_all(&self) -> Result<bool> {
+        self.cgroup().map_or(Ok(true), Cgroup::kill_all)
+    }
+
+    /// Removes the box; `false` when a process is still inside. Read peak and counters before.
+    pub fn remove(&self) -> Result<bool> {
+        let Some(cgroups) = &self.cgroups else { return Ok(true) };
+        cgroups.base.remove_child(self.id.cgroup_name())
+    }
+
+    /// Whether a process's cgroup, as it reads now, is this box.
+    #[must_use]
+    pub fn holds(&self, membership: &crate::proc::Membership) -> bool {
+        self.cgroups.is_none() || membership.has_component(&self.id.cgroup_name())
+    }
+}

@@ -1,0 +1,50 @@
+//! What a supervised job reports, as JSON lines through a socket. No callback crosses into a host's
+//! thread, so nothing is left to be torn down when the host ends.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+use crate::job::{Ended, Victim};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// headroom killed a process because the job reached its cap (`userspace` mode).
+    CapKill(Victim),
+    /// The kernel has killed so many processes in the box.
+    OomKill {
+        /// The sum since the job began.
+        count: u64,
+    },
+    /// The command ended. The last line.
+    Ended(Ended),
+}
+
+/// The writing end. A reader that is gone or slow never stops the supervision.
+#[derive(Debug)]
+pub(crate) struct EventSink {
+    socket: UnixStream,
+}
+
+impl EventSink {
+    pub(crate) fn new(socket: UnixStream) -> Self {
+        Self { socket }
+    }
+
+    pub(crate) fn send(&mut self, event: &Event) {
+        if let Ok(mut line) = serde_json::to_vec(event) {
+            line.push(b'\n');
+            // The host process may have ended its reading end; SIGPIPE must not end the host.
+            let _reader_may_be_gone = rustix_send_all(&mut self.socket, &line);
+        }
+    }
+}
+
+fn rustix_send_all(socket: &mut UnixStream, mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let sent = rustix::net::send(&*socket, bytes, rustix::net::SendFlags::NOSIGNAL)?;
+        bytes = bytes.get(sent..).unwrap_or_default();
+    }
+    socket.flush()
+}

@@ -1,0 +1,16 @@
+//! One job from start to end: spawned into its box before exec, watched, accounted for.
+
+mod events;
+mod kernel_log;
+mod report;
+mod spawn;
+mod supervise;
+mod userspace_cap;
+mod watched;
+
+pub use events::Event;
+pub use report::{Ended, LeftProcess, Victim};
+pub use spawn::{Command, SpawnError, Spawned, Stdio, enter_trial, spawn};
+pub use supervise::{RunningJob, Supervision, members_of, start};
+pub use userspace_cap::UserspaceCap;
+pub(crate) use watched::describe;

@@ -1,0 +1,285 @@
+//! Spawn into a box: between fork and exec the child enters the cgroup and raises its own
+//! `oom_score_adj`, so whatever it starts is born inside and nothing escapes. Everything the child needs
+//! is prepared before the fork; in the child only async-signal-safe calls are made (signal-safety(7)).
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command as StdCommand, Stdio as StdStdio};
+
+use crate::boxing::JobBox;
+use crate::error::{Error, Result};
+use crate::process::{Ending, OomScore};
+
+/// Where one of the three standard streams of a job goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stdio {
+    /// The same as ours.
+    #[default]
+    Inherit,
+    /// Nowhere.
+    Null,
+    /// A new pipe to us.
+    Pipe,
+}
+
+impl Stdio {
+    fn to_std(self) -> StdStdio {
+        match self {
+            Self::Inherit => StdStdio::inherit(),
+            Self::Null => StdStdio::null(),
+            Self::Pipe => StdStdio::piped(),
+        }
+    }
+}
+
+/// What to start.
+#[derive(Debug, Clone, Default)]
+pub struct Command {
+    /// The program (looked up on the child's PATH) and its words. Must not be empty.
+    pub argv: Vec<OsString>,
+    /// The whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Working directory; ours when `None`.
+    pub cwd: Option<PathBuf>,
+    /// stdin, stdout, stderr.
+    pub stdio: [Stdio; 3],
+    /// Value to raise the job's `oom_score_adj` to.
+    pub oom_score: Option<OomScore>,
+}
+
+/// Why a job did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// No such program.
+    #[error("{program}: command not found")]
+    NotFound {
+        /// The word that was looked up.
+        program: String,
+    },
+    /// The program exists and cannot be started.
+    #[error("{program}: {source}")]
+    NotExecutable {
+        /// The word that was looked up.
+        program: String,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The working directory does not exist or may not be entered.
+    #[error("{}: {source}", cwd.display())]
+    WorkingDirectory {
+        /// The directory.
+        cwd: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The child could not enter its box; nothing was started.
+    #[error("entering the box failed: {source}")]
+    Box {
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// Something else failed; nothing was started.
+    #[error(transparent)]
+    Other(#[from] Error),
+}
+
+/// A started job.
+#[derive(Debug)]
+pub struct Spawned {
+    /// Its process number.
+    pub pid: i32,
+    /// Our ends of the pipes that were asked for: stdin, stdout, stderr.
+    pub pipes: [Option<OwnedFd>; 3],
+}
+
+/// The error number a child reports when entering its box failed. No system call answers it for exec, so
+/// the two cannot be confused; the real number travels in the report pipe.
+const BOX_FAILED: i32 = libc::ENOMEDIUM;
+
+/// Starts a command inside a box.
+pub fn spawn(command: &Command, job_box: &JobBox) -> Result<Spawned, SpawnError> {
+    let Some((program, words)) = command.argv.split_first() else {
+        return Err(Error::call("spawn", rustix::io::Errno::INVAL).into());
+    };
+    let entry = job_box.entry()?;
+    let (failure_reader, failure_writer) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| Error::call("pipe2", e))?;
+
+    let mut child = StdCommand::new(program);
+    child.args(words).env_clear().envs(command.env.iter().map(|(name, value)| (name, value)));
+    let [stdin, stdout, stderr] = command.stdio;
+    child.stdin(stdin.to_std()).stdout(stdout.to_std()).stderr(stderr.to_std());
+    if let Some(cwd) = &command.cwd {
+        // Checked here because the child's failure to enter it looks like a missing program.
+        std::fs::metadata(cwd)
+            .and_then(|meta| if meta.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) })
+            .map_err(|source| SpawnError::WorkingDirectory { cwd: cwd.clone(), source })?;
+        child.current_dir(cwd);
+    }
+    let hooks = ChildHooks {
+        entry: entry.as_ref().map(AsRawFd::as_raw_fd),
+        oom_score: command.oom_score,
+        failure: failure_writer.as_raw_fd(),
+    };
+    // SAFETY: the closure makes async-signal-safe calls only and allocates nothing.
+    unsafe { child.pre_exec(move || hooks.run()) };
+
+    let spawned = child.spawn();
+    drop(failure_writer);
+    match spawned {
+        Ok(child) => Ok(take_apart(child)),
+        Err(error) => Err(explain(&error, &program.to_string_lossy(), failure_reader)),
+    }
+}
+
+/// What the child does between fork and exec.
+#[derive(Clone, Copy)]
+struct ChildHooks {
+    entry: Option<RawFd>,
+    oom_score: Option<OomScore>,
+    failure: RawFd,
+}
+
+impl ChildHooks {
+    fn run(self) -> io::Result<()> {
+        default_signals();
+        keep_standard_streams();
+        if let Some(entry) = self.entry
+            && let Err(errno) = write_all(entry, b"0")
+        {
+            let _reader_may_be_gone = write_all(self.failure, &errno.to_ne_bytes());
+            return Err(io::Error::from_raw_os_error(BOX_FAILED));
+        }
+        if let Some(score) = self.oom_score {
+            raise_oom_score(score.as_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// Undoes what the host did to signals: handlers would run in the child until exec, and Node ignores
+/// SIGXFSZ, which exec would pass on. Other ignored signals stay ignored (nohup).
+fn default_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        let mut current = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: asks for the current action only; the pointer is valid. Unknown numbers answer EINVAL.
+        let known = unsafe { libc::sigaction(signal, std::ptr::null(), current.as_mut_ptr()) } == 0;
+        // SAFETY: zeroed memory is a valid sigaction, filled in by the kernel when `known`.
+        let mut current = unsafe { current.assume_init() };
+        let is_caught = current.sa_sigaction != libc::SIG_DFL && current.sa_sigaction != libc::SIG_IGN;
+        if known && (is_caught || signal == libc::SIGXFSZ) {
+            current.sa_sigaction = libc::SIG_DFL;
+            current.sa_flags = 0;
+            // SAFETY: sets a default action; the pointer is valid.
+            unsafe { libc::sigaction(signal, &raw const current, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Node marks every descriptor that it inherited as close-on-exec, its standard streams included
+/// (`uv_disable_stdio_inheritance`).
+fn keep_standard_streams() {
+    for fd in 0..=2 {
+        // SAFETY: sets a flag of this child's own descriptor; one that is closed answers EBADF.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
+    }
+}
+
+/// Best effort: a job with a low score is still held by its box.
+fn raise_oom_score(digits: &[u8]) {
+    // SAFETY: the path is a valid C string.
+    let fd = unsafe { libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    if fd >= 0 {
+        let _best_effort = write_all(fd, digits);
+        // SAFETY: the descriptor was opened above and is used nowhere else.
+        unsafe { libc::close(fd) };
+    }
+}
+
+fn write_all(fd: RawFd, bytes: &[u8]) -> Result<(), i32> {
+    // SAFETY: the buffer is valid for its length.
+    let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    if written < 0 { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) } else { Ok(()) }
+}
+
+fn take_apart(mut child: Child) -> Spawned {
+    Spawned {
+        pid: child.id().cast_signed(),
+        pipes: [
+            child.stdin.take().map(OwnedFd::from),
+            child.stdout.take().map(OwnedFd::from),
+            child.stderr.take().map(OwnedFd::from),
+        ],
+    }
+}
+
+#[cold]
+fn explain(error: &io::Error, program: &str, failure: OwnedFd) -> SpawnError {
+    let program = program.to_owned();
+    let number = error.raw_os_error();
+    match number {
+        Some(BOX_FAILED) => SpawnError::Box { source: reported_failure(failure) },
+        Some(libc::ENOENT | libc::ENOTDIR) => SpawnError::NotFound { program },
+        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) | None => {
+            let source =
+                number.map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error);
+            Error::Call { call: "spawn", source }.into()
+        }
+        Some(number) => SpawnError::NotExecutable { program, source: io::Error::from_raw_os_error(number) },
+    }
+}
+
+fn reported_failure(failure: OwnedFd) -> io::Error {
+    let mut number = [0; 4];
+    match io::Read::read_exact(&mut File::from(failure), &mut number) {
+        Ok(()) => io::Error::from_raw_os_error(i32::from_ne_bytes(number)),
+        Err(error) => error,
+    }
+}
+
+/// Lets a process of ours into a box and end there, to learn whether entering is allowed.
+pub fn enter_trial(job_box: &JobBox) -> Result<()> {
+    let Some(entry) = job_box.entry()? else { return Ok(()) };
+    let entry = entry.as_raw_fd();
+    // SAFETY: the child makes only async-signal-safe calls: write and _exit.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let answer = write_all(entry, b"0").err().unwrap_or(0);
+        // SAFETY: ends the child without running anything of its parent's.
+        unsafe { libc::_exit(answer) };
+    }
+    if pid < 0 {
+        return Err(Error::call("fork", io::Error::last_os_error()));
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid, and the child is ours and nobody else waits for it.
+    while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(Error::call("waitpid", error));
+        }
+    }
+    match libc::WEXITSTATUS(status) {
+        0 if libc::WIFEXITED(status) => Ok(()),
+        number => {
+            let path = job_box.cgroup_path().unwrap_or_default().join("cgroup.procs");
+            Err(Error::io(path, io::Error::from_raw_os_error(number)))
+        }
+    }
+}
+
+/// Reads an [`Ending`] as a shell shows it: 128 and the signal's number.
+impl Ending {
+    /// The exit code that stands for this ending.
+    #[must_use]
+    pub fn as_exit_code(self) -> i32 {
+        match self {
+            Self::ExitCode(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The thread that stays with a job: waits for its command, samples, enforces the cap where the kernel
+//! does not, counts escapes, and closes the account before the box is removed.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::boxing::{JobBox, Mode};
+use crate::cgroup::{Peak, PeakSource};
+use crate::error::{Error, Result};
+use crate::job::events::EventSink;
+use crate::job::kernel_log::KernelLog;
+use crate::job::spawn::{Command, SpawnError, spawn};
+use crate::job::watched::{JOB_VARIABLE, Watched, describe, job_mark};
+use crate::job::{Ended, Event, LeftProcess, UserspaceCap, Victim};
+use crate::journal::Record;
+use crate::proc::{ProcFs, ProcessKey};
+use crate::process::{Ending, PidFd, SignalForwarder, reap, reap_orphans};
+
+/// How often a job with a kernel limit is sampled.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+/// How often escapes are looked for, which reads all processes of the machine.
+const ESCAPES_EVERY: Duration = Duration::from_secs(2);
+/// How long the last processes of a job (the rest of a pipeline) may take to end after its command.
+const SETTLE_PATIENCE: Duration = Duration::from_millis(100);
+
+/// How a job is looked after.
+#[derive(Debug, Default)]
+pub struct Supervision {
+    /// Where the job is on record while it lives.
+    pub record: Option<Record>,
+    /// Passes this process's signals on to the command.
+    pub forwarder: Option<SignalForwarder>,
+    /// This process is the parent of the job's orphans and collects them.
+    pub collects_orphans: bool,
+}
+
+/// A started job under supervision.
+#[derive(Debug)]
+pub struct RunningJob {
+    /// The command's process number.
+    pub pid: i32,
+    /// The reading end of the event lines; closed by the thread after the last one.
+    pub events: OwnedFd,
+    /// Our ends of the pipes that were asked for.
+    pub pipes: [Option<OwnedFd>; 3],
+    /// A handle for signals.
+    pub process: Arc<PidFd>,
+}
+
+/// Starts a command in its box and a thread that stays with it.
+pub fn start(mut command: Command, job_box: JobBox, mut supervision: Supervision) -> Result<RunningJob, SpawnError> {
+    let proc = ProcFs::system()?;
+    command.env.retain(|(name, _)| name != JOB_VARIABLE);
+    let mark = job_mark(job_box.id());
+    command.env.extend(mark.split_once('=').map(|(name, value)| (name.into(), value.into())));
+    let (reader, writer) = UnixStream::pair().map_err(|e| Error::call("socketpair", e))?;
+    let kernel_log = KernelLog::from_now();
+    let began = Instant::now();
+
+    let spawned = spawn(&command, &job_box).inspect_err(|_| {
+        let _nothing_is_inside = job_box.remove();
+        if let Some(record) = supervision.record.take() {
+            record.erase();
+        }
+    })?;
+    // The child is not collected before this thread's successor does it, so the number is still its own.
+    let process = Arc::new(PidFd::open(spawned.pid)?);
+    if let Some(forwarder) = &supervision.forwarder {
+        forwarder.set_target(PidFd::open(spawned.pid)?);
+    }
+    let root = proc.stat(spawned.pid)?.map(|stat| stat.key());
+    if let (Some(record), Some(root)) = (&mut supervision.record, root) {
+        record.set_root(root);
+    }
+    let watch = Watch {
+        watched: Watched::new(job_box.id(), root),
+        cap: (job_box.mode() == Mode::Userspace)
+            .then(|| UserspaceCap::new(job_box.limits().memory_bytes, job_box.limits().swap.as_bytes())),
+        proc,
+        root_pid: spawned.pid,
+        process: Arc::clone(&process),
+        job_box,
+        supervision,
+        kernel_log,
+        events: EventSink::new(writer),
+        began,
+        sampled_peak_bytes: 0,
+        oom_kills_told: 0,
+        cap_victims: Vec::new(),
+        last_large: Vec::new(),
+        next_escapes_look: began + ESCAPES_EVERY,
+        escaped: 0,
+    };
+    std::thread::Builder::new()
+        .name("headroom-job".to_owned())
+        .spawn(move || watch.stay())
+        .map_err(|e| Error::call("thread", e))?;
+    Ok(RunningJob { pid: spawned.pid, events: reader.into(), pipes: spawned.pipes, process })
+}
+
+struct Watch {
+    proc: ProcFs,
+    root_pid: i32,
+    process: Arc<PidFd>,
+    job_box: JobBox,
+    supervision: Supervision,
+    watched: Watched,
+    cap: Option<UserspaceCap>,
+    kernel_log: Option<KernelLog>,
+    events: EventSink,
+    began: Instant,
+    sampled_peak_bytes: u64,
+    oom_kills_told: u64,
+    cap_victims: Vec<Victim>,
+    /// The largest processes at the last sample, for the case that the kernel's log may not be read.
+    last_large: Vec<LeftProcess>,
+    next_escapes_look: Instant,
+    escaped: u64,
+}
+
+impl Watch {
+    fn stay(mut self) {
+        let ending = loop {
+            let pause = self.sample();
+            if self.wait(pause) {
+                break reap(self.root_pid).ok().flatten();
+            }
+        };
+        let ended = self.close_account(ending);
+        self.leave(&ended);
+        self.events.send(&Event::Ended(ended));
+    }
+
+    /// Whether the command has ended.
+    fn wait(&self, pause: Duration) -> bool {
+        let timeout = Timespec::try_from(pause).unwrap_or_default();
+        let mut fds = [PollFd::new(&*self.process, PollFlags::IN)];
+        matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(ready) if ready > 0)
+    }
+
+    fn sample(&mut self) -> Duration {
+        let pause = match &mut self.cap {
+            Some(cap) => {
+                let (victim, pause) = cap.tick(&self.proc, &mut self.watched);
+                if let Some(victim) = victim {
+                    self.events.send(&Event::CapKill(victim.clone()));
+                    self.cap_victims.push(victim);
+                }
+                pause
+            }
+            None => self.sample_cgroup(),
+        };
+        if Instant::now() >= self.next_escapes_look {
+            self.look_for_escapes();
+        }
+        pause
+    }
+
+    fn sample_cgroup(&mut self) -> Duration {
+        let Some(cgroup) = self.job_box.cgroup() else { return SAMPLE_EVERY };
+        let usage = cgroup.usage_bytes().ok().flatten().unwrap_or(0);
+        self.sampled_peak_bytes = self.sampled_peak_bytes.max(usage);
+        if usage > self.job_box.limits().memory_bytes / 2 {
+            self.last_large = describe(&self.proc, cgroup.pids().unwrap_or_default());
+        }
+        let count = cgroup.oom_kills().unwrap_or(0);
+        if count > self.oom_kills_told {
+            self.oom_kills_told = count;
+            self.events.send(&Event::OomKill { count });
+        }
+        SAMPLE_EVERY
+    }
+
+    fn look_for_escapes(&mut self) {
+        self.watched.look_at_all(&self.proc);
+        self.escaped = self.watched.count_escapes(&self.proc, &self.job_box);
+        if self.supervision.collects_orphans {
+            let own = std::process::id().cast_signed();
+            let children = self.proc.children(own).ok().flatten().unwrap_or_default();
+            reap_orphans(children.into_iter().filter(|pid| *pid != self.root_pid));
+        }
+        self.next_escapes_look = Instant::now() + ESCAPES_EVERY;
+    }
+
+    fn close_account(&mut self, ending: Option<Ending>) -> Ended {
+        let took_ms = self.began.elapsed().as_secs_f64() * 1000.0;
+        self.look_for_escapes();
+        let left_running = self.settle();
+        let oom_kills = self.job_box.oom_kills().unwrap_or(self.oom_kills_told);
+        Ended {
+            ending,
+            peak: self.peak(),
+            oom_kills,
+            cap_kills: self.cap_victims.len() as u64,
+            victims: self.victims(oom_kills),
+            left_running,
+            escaped: self.escaped,
+            ended_by_signal: self.supervision.forwarder.as_ref().and_then(SignalForwarder::last_ending_signal),
+            took_ms,
+        }
+    }
+
+    /// Who is left once the rest of a pipeline has had a moment to end.
+    fn settle(&mut self) -> Vec<LeftProcess> {
+        let deadline = Instant::now() + SETTLE_PATIENCE;
+        loop {
+            let left = match self.job_box.cgroup() {
+                Some(cgroup) => describe(&self.proc, cgroup.pids().unwrap_or_default()),
+                None => self.watched.left_running(&self.proc),
+            };
+            if left.is_empty() || Instant::now() > deadline {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn peak(&self) -> Option<Peak> {
+        let sampled = |bytes| Some(Peak { bytes, source: PeakSource::Sampled });
+        match (&self.cap, self.job_box.cgroup()) {
+            (Some(cap), _) => sampled(cap.peak_bytes()),
+            (None, Some(_)) => self.job_box.peak().ok().flatten().or_else(|| sampled(self.sampled_peak_bytes)),
+            (None, None) => None,
+        }
+    }
+
+    fn victims(&mut self, oom_kills: u64) -> Vec<Victim> {
+        if !self.cap_victims.is_empty() {
+            return std::mem::take(&mut self.cap_victims);
+        }
+        if oom_kills == 0 {
+            return Vec::new();
+        }
+        let logged = self.kernel_log.as_mut().map(|log| log.victims_in(&self.job_box.id().cgroup_name()));
+        if let Some(victims) = logged.filter(|victims| !victims.is_empty()) {
+            return victims;
+        }
+        // The kernel takes the largest: of those that were large and are gone, so many as it killed.
+        let is_gone = |process: &&LeftProcess| !matches!(self.proc.living(process.pid), Ok(Some(_)));
+        let gone = self.last_large.iter().filter(is_gone).take(usize::try_from(oom_kills).unwrap_or(0));
+        gone.map(|p| Victim { pid: p.pid, name: p.name.clone(), rss_bytes: p.rss_bytes }).collect()
+    }
+
+    /// Removes the box, or leaves it on record with the processes that keep it.
+    fn leave(&mut self, ended: &Ended) {
+        let removed = ended.left_running.is_empty() && self.job_box.remove().unwrap_or(false);
+        if let Some(record) = self.supervision.record.take() {
+            if removed {
+                record.erase();
+            } else {
+                record.keep_as_left();
+            }
+        }
+    }
+}
+
+/// The processes of a job that somebody else started, by its record.
+#[must_use]
+pub fn members_of(proc: &ProcFs, id: crate::boxing::BoxId, root: Option<ProcessKey>) -> Vec<LeftProcess> {
+    let root = root.filter(|key| proc.is_alive(*key));
+    let mut watched = Watched::new(id, root);
+    watched.look_at_all(proc);
+    watched.left_running(proc)
+}

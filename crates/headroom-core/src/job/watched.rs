@@ -1,0 +1,116 @@
+//! The processes of a job as they are found from outside: by the cgroup where there is one, else by
+//! descent from the job's first process and by the mark in their environment, which survives a parent
+//! that has ended.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::boxing::{BoxId, JobBox};
+use crate::job::LeftProcess;
+use crate::proc::{ProcFs, ProcessKey, Stat, descendants_of};
+
+/// Every process of a job has this variable, with the job's identity as value.
+pub const JOB_VARIABLE: &str = "HEADROOM_JOB_ID";
+
+/// `NAME=value` as it stands in the environment of a job's processes.
+pub(crate) fn job_mark(id: BoxId) -> String {
+    format!("{JOB_VARIABLE}={id}")
+}
+
+/// The known processes of one job.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    mark: String,
+    members: HashMap<i32, ProcessKey>,
+    /// Processes that were looked at and are not the job's.
+    strangers: HashSet<ProcessKey>,
+    /// Members that were once found outside the box.
+    escaped: HashSet<ProcessKey>,
+}
+
+impl Watched {
+    /// Starts from the job's first process, if it is known.
+    pub(crate) fn new(id: BoxId, root: Option<ProcessKey>) -> Self {
+        let members = root.into_iter().map(|key| (key.pid, key)).collect();
+        Self { mark: job_mark(id), members, strangers: HashSet::new(), escaped: HashSet::new() }
+    }
+
+    /// Adds the children that known members have now: cheap, and enough between two full looks.
+    pub(crate) fn look_at_children(&mut self, proc: &ProcFs) {
+        let mut unseen: Vec<i32> = self.members.keys().copied().collect();
+        while let Some(pid) = unseen.pop() {
+            for child in proc.children(pid).ok().flatten().unwrap_or_default() {
+                if let (false, Ok(Some(key))) = (self.members.contains_key(&child), proc.living(child)) {
+                    self.members.insert(child, key);
+                    unseen.push(child);
+                }
+            }
+        }
+    }
+
+    /// Looks at every process of the machine once: drops members that ended, adds descendants and those
+    /// that carry the mark, orphans included.
+    pub(crate) fn look_at_all(&mut self, proc: &ProcFs) {
+        let Ok(tree) = proc.tree() else { return };
+        let is_living =
+            |key: &ProcessKey| tree.get(key.pid).is_some_and(|stat| stat.key() == *key && !stat.is_zombie());
+        self.members.retain(|_, key| is_living(key));
+        let roots: HashSet<i32> = self.members.keys().copied().collect();
+        let below = descendants_of(&tree, &roots);
+        self.members.extend(below.iter().filter(|stat| !stat.is_zombie()).map(|stat| (stat.pid, stat.key())));
+        self.strangers.retain(is_living);
+        for stat in tree.iter().filter(|stat| !stat.is_zombie() && stat.pid != 1) {
+            let key = stat.key();
+            if self.members.contains_key(&stat.pid) || self.strangers.contains(&key) {
+                continue;
+            }
+            if proc.has_environment(stat.pid, &self.mark) {
+                self.members.insert(stat.pid, key);
+            } else if !is_young(stat, &tree) {
+                self.strangers.insert(key);
+            }
+        }
+    }
+
+    /// Counts members whose cgroup is not the job's box.
+    pub(crate) fn count_escapes(&mut self, proc: &ProcFs, job_box: &JobBox) -> u64 {
+        for key in self.members.values() {
+            if let Ok(Some(membership)) = proc.membership(key.pid)
+                && !job_box.holds(&membership)
+                && proc.is_alive(*key)
+            {
+                self.escaped.insert(*key);
+            }
+        }
+        self.escaped.len() as u64
+    }
+
+    /// Known members, in no order.
+    pub(crate) fn members(&self) -> impl Iterator<Item = ProcessKey> + '_ {
+        self.members.values().copied()
+    }
+
+    /// The members that live, described.
+    pub(crate) fn left_running(&self, proc: &ProcFs) -> Vec<LeftProcess> {
+        describe(proc, self.members().filter(|key| proc.is_alive(*key)).map(|key| key.pid))
+    }
+}
+
+/// A process between fork and exec still shows its parent's environment; judge it at the next look.
+fn is_young(stat: &Stat, tree: &crate::proc::ProcessTree) -> bool {
+    tree.iter().map(|other| other.start_ticks).max().is_some_and(|newest| stat.start_ticks + 1 >= newest)
+}
+
+/// Names and sizes of living processes, largest first.
+pub(crate) fn describe(proc: &ProcFs, pids: impl IntoIterator<Item = i32>) -> Vec<LeftProcess> {
+    let mut found: Vec<LeftProcess> = Vec::new();
+    for pid in pids {
+        if let Ok(Some(stat)) = proc.stat(pid)
+            && !stat.is_zombie()
+        {
+            let rss_bytes = proc.statm(pid).ok().flatten().unwrap_or_default().resident_bytes;
+            found.push(LeftProcess { pid, name: stat.name, rss_bytes });
+        }
+    }
+    found.sort_by(|a, b| b.rss_bytes.cmp(&a.rss_bytes).then(a.pid.cmp(&b.pid)));
+    found
+}

@@ -1,0 +1,143 @@
+//! The jobs of every process of this user, and the cleaning up after those whose starter is gone.
+
+use rustix::fs::OFlags;
+
+use crate::boxing::{BoxId, Placement};
+use crate::cgroup::{Cgroup, Peak, PeakSource};
+use crate::error::Result;
+use crate::job::{LeftProcess, members_of};
+use crate::journal::RuntimeDir;
+use crate::journal::record::{self, ENDING, Facts, boot_id};
+use crate::proc::ProcFs;
+
+/// Files of a writer that died between writing and renaming.
+const UNFINISHED: &str = ".new";
+
+/// What a job does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// Its command runs and its starter waits for it.
+    Running,
+    /// Its starter is gone; it runs on in its box.
+    Orphaned,
+    /// Its command has ended, processes of it run on in its box.
+    LeftRunning,
+}
+
+impl JobState {
+    /// The word used in status.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Orphaned => "orphaned",
+            Self::LeftRunning => "left_running",
+        }
+    }
+}
+
+/// One job as it is now.
+#[derive(Debug, Clone)]
+pub struct JobView {
+    /// What is on record.
+    pub facts: Facts,
+    /// What it does.
+    pub state: JobState,
+    /// Memory in use, bytes.
+    pub now_bytes: u64,
+    /// The most it used, where that is known.
+    pub peak: Option<Peak>,
+    /// Its processes, largest first.
+    pub processes: Vec<LeftProcess>,
+}
+
+/// Lists the jobs on record that still have processes or a waiting starter.
+pub fn jobs(proc: &ProcFs, runtime: &RuntimeDir) -> Result<Vec<JobView>> {
+    visit(proc, runtime, false)
+}
+
+/// Removes what dead starters left behind, as far as nothing runs in it, and lists the rest.
+pub fn sweep(proc: &ProcFs, runtime: &RuntimeDir) -> Result<Vec<JobView>> {
+    visit(proc, runtime, true)
+}
+
+fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobView>> {
+    let boot = boot_id(proc);
+    let mut views = Vec::new();
+    for name in runtime.files_ending_in(ENDING)? {
+        let Ok(mut file) = runtime.open_file(&name, OFlags::RDONLY) else { continue };
+        let is_owned = file.try_lock().is_err();
+        let Some((id, facts)) = record::read(&mut file) else {
+            // Not ours to understand. An owner that is still writing holds the lock.
+            if remove && !is_owned {
+                runtime.unlink(&name)?;
+            }
+            continue;
+        };
+        if facts.boot_id != boot {
+            if remove && !is_owned {
+                runtime.unlink(&name)?;
+            }
+            continue;
+        }
+        let view = look(proc, id, facts, is_owned);
+        if is_owned || !view.processes.is_empty() {
+            views.push(view);
+        } else if remove && remove_box(&view.facts) {
+            runtime.unlink(&name)?;
+        }
+    }
+    if remove {
+        remove_unfinished(proc, runtime)?;
+    }
+    Ok(views)
+}
+
+fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
+    let state = match (is_owned, facts.left) {
+        (_, true) => JobState::LeftRunning,
+        (true, false) => JobState::Running,
+        (false, false) => JobState::Orphaned,
+    };
+    let cgroup = facts.cgroup.as_ref().and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
+    let (processes, now_bytes, peak) = match &cgroup {
+        Some(cgroup) => {
+            let processes = crate::job::describe(proc, cgroup.pids().unwrap_or_default());
+            let now = cgroup.usage_bytes().ok().flatten().unwrap_or(0);
+            (processes, now, cgroup.peak().ok().flatten())
+        }
+        None if facts.cgroup.is_some() => (Vec::new(), 0, None),
+        None => {
+            let processes = members_of(proc, id, facts.root);
+            let exact = |pid| proc.rollup(pid).ok().flatten().map(|rollup| rollup.pss_bytes);
+            let now = processes.iter().map(|process| exact(process.pid).unwrap_or(process.rss_bytes)).sum();
+            let peak = Peak { bytes: now, source: PeakSource::Sampled };
+            (processes, now, Some(peak))
+        }
+    };
+    JobView { facts, state, now_bytes, peak, processes }
+}
+
+/// Whether the box is gone now.
+fn remove_box(facts: &Facts) -> bool {
+    let Some(path) = &facts.cgroup else { return true };
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return true };
+    // A record is a file that its user can edit: nothing but a job's cgroup is ever removed.
+    if name.to_str().and_then(BoxId::from_cgroup_name).is_none() {
+        return true;
+    }
+    match Cgroup::open(parent, Placement::version(facts.mode)) {
+        Ok(base) => base.remove_child(name).unwrap_or(false),
+        Err(_) => !path.exists(),
+    }
+}
+
+fn remove_unfinished(proc: &ProcFs, runtime: &RuntimeDir) -> Result<()> {
+    for name in runtime.files_ending_in(UNFINISHED)? {
+        let owner = name.strip_suffix(UNFINISHED).and_then(BoxId::parse).map(|id| id.owner);
+        if owner.is_none_or(|owner| !proc.is_alive(owner)) {
+            runtime.unlink(&name)?;
+        }
+    }
+    Ok(())
+}

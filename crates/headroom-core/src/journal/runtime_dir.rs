@@ -1,0 +1,104 @@
+//! The runtime directory: `$XDG_RUNTIME_DIR/hermes-headroom`, else `/tmp/hermes-headroom-UID`. Used only
+//! if it is a real directory of this user that nobody else can enter; /tmp is writable to all, and a
+//! directory that somebody else laid there must not be trusted.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::dir::Dir;
+use crate::error::{Error, Result};
+
+const NAME: &str = "hermes-headroom";
+
+/// An open, checked runtime directory.
+#[derive(Debug)]
+pub struct RuntimeDir {
+    dir: Dir,
+}
+
+impl RuntimeDir {
+    /// Opens (and makes) the directory of this user. `xdg_runtime_dir` is that variable's value.
+    pub fn open(xdg_runtime_dir: Option<&Path>) -> Result<Self> {
+        let uid = rustix::process::getuid().as_raw();
+        if let Some(parent) = xdg_runtime_dir.filter(|dir| dir.is_absolute()) {
+            // An inherited variable (sudo -E) may name another user's directory.
+            if check(parent, uid, 0o022).is_ok() {
+                return Self::at(&parent.join(NAME));
+            }
+        }
+        Self::at(&PathBuf::from(format!("/tmp/{NAME}-{uid}")))
+    }
+
+    /// Opens (and makes) this very directory after checking it.
+    pub fn at(path: &Path) -> Result<Self> {
+        let uid = rustix::process::getuid().as_raw();
+        match rustix::fs::mkdir(path, Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(e) => return Err(Error::io(path, e)),
+        }
+        check(path, uid, 0o077)?;
+        let dir = Dir::open(path)?;
+        // The name may have been exchanged between check and open: what was opened counts.
+        let opened = rustix::fs::fstat(&dir).map_err(|e| Error::io(path, e))?;
+        if opened.st_uid != uid || opened.st_mode & 0o077 != 0 {
+            return Err(Error::Unsafe { path: path.to_path_buf(), why: "changed while it was opened" });
+        }
+        Ok(Self { dir })
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Opens a file of this directory, never through a link.
+    pub(crate) fn open_file(&self, name: &str, flags: OFlags) -> Result<std::fs::File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.dir, name, flags, Mode::from_raw_mode(0o600));
+        fd.map(std::fs::File::from).map_err(|e| Error::io(self.path().join(name), e))
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        rustix::fs::renameat(&self.dir, from, &self.dir, to).map_err(|e| Error::io(self.path().join(to), e))
+    }
+
+    pub(crate) fn unlink(&self, name: &str) -> Result<()> {
+        let flags = rustix::fs::AtFlags::empty();
+        crate::dir::absent_as_none(
+            rustix::fs::unlinkat(&self.dir, name, flags).map_err(|e| Error::io(self.path().join(name), e)),
+        )
+        .map(|_| ())
+    }
+
+    /// Names of the files with this ending.
+    pub(crate) fn files_ending_in(&self, ending: &str) -> Result<Vec<String>> {
+        let entries = rustix::fs::Dir::read_from(&self.dir).map_err(|e| Error::io(self.path(), e))?;
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name.ends_with(ending))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+fn check(path: &Path, uid: u32, forbidden_bits: u32) -> Result<()> {
+    let refuse = |why| Err(Error::Unsafe { path: path.to_path_buf(), why });
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| Error::io(path, e))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|e| Error::io(path, e))?;
+    match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+        rustix::fs::FileType::Directory => {}
+        rustix::fs::FileType::Symlink => return refuse("is a symbolic link, must be a directory"),
+        _ => return refuse("is not a directory"),
+    }
+    if stat.st_uid != uid {
+        return refuse("belongs to another user");
+    }
+    if stat.st_mode & forbidden_bits != 0 {
+        return refuse("can be reached by other users, must have mode 0700");
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Memory that this process could really get: the machine's, bounded by every limit above it.
+
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::{Cgroup, Hierarchies};
+use crate::error::Result;
+use crate::memory::MemInfo;
+use crate::proc::ProcFs;
+
+/// A cgroup above this process that has a memory limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ceiling {
+    /// The cgroup's directory.
+    pub cgroup: PathBuf,
+    /// Its limit, bytes.
+    pub limit_bytes: u64,
+    /// What is left below the limit, cache that can be dropped not counted as used, bytes.
+    pub left_bytes: u64,
+}
+
+/// The machine's memory and what the limits above this process leave of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Available {
+    /// The smaller of the machine's memory and the lowest limit, bytes.
+    pub total_bytes: u64,
+    /// The smaller of the machine's available memory and what the tightest limit leaves, bytes. Swap
+    /// and zram are not room.
+    pub available_bytes: u64,
+    /// The machine itself.
+    pub machine: MemInfo,
+    /// Limits above this process, nearest first.
+    pub ceilings: Vec<Ceiling>,
+}
+
+impl Available {
+    /// Measures from this process's own cgroups upwards.
+    pub fn measure(proc: &ProcFs) -> Result<Self> {
+        let machine = proc.meminfo()?;
+        let hierarchies = Hierarchies::of_self(proc)?;
+        let mut ceilings = Vec::new();
+        for place in [&hierarchies.v2, &hierarchies.v1_memory].into_iter().flatten() {
+            for dir in place.own_and_above() {
+                ceilings.extend(ceiling(&dir, place.version));
+            }
+        }
+        let total_bytes = ceilings.iter().map(|c| c.limit_bytes).fold(machine.total_bytes, u64::min);
+        let available_bytes = ceilings.iter().map(|c| c.left_bytes).fold(machine.available_bytes, u64::min);
+        Ok(Self { total_bytes, available_bytes, machine, ceilings })
+    }
+}
+
+/// The limit of one cgroup. A file that cannot be read is no limit that we know of: the machine's own
+/// numbers still hold, and a job must not fail to start for it.
+fn ceiling(dir: &Path, version: crate::cgroup::Version) -> Option<Ceiling> {
+    let cgroup = Cgroup::open(dir, version).ok()?;
+    let limit_bytes = cgroup.memory_limit().ok()??.as_bytes()?;
+    let used_bytes = cgroup.usage_bytes().ok()??.saturating_sub(cgroup.droppable_bytes().unwrap_or(0));
+    Some(Ceiling { cgroup: dir.to_path_buf(), limit_bytes, left_bytes: limit_bytes.saturating_sub(used_bytes) })
+}

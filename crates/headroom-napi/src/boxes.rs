@@ -1,0 +1,105 @@
+//! Boxes as objects.
+
+use headroom_core::boxing::{BoxId, JobBox as CoreBox, Limits};
+use headroom_core::cgroup::{Limit, Peak as CorePeak};
+use headroom_core::proc::ProcFs;
+use napi_derive::napi;
+
+use crate::error::{bad_argument, bytes, number, thrown};
+use crate::modes::placement;
+
+/// The most memory that was in use.
+#[napi(object, object_from_js = false)]
+pub struct Peak {
+    /// So many bytes.
+    pub bytes: f64,
+    /// `memory.peak`, `max_usage` or `sampled`.
+    pub source: String,
+}
+
+impl From<CorePeak> for Peak {
+    fn from(peak: CorePeak) -> Self {
+        Self { bytes: number(peak.bytes), source: peak.source.as_str().to_owned() }
+    }
+}
+
+/// One job's box. It stays when this object is collected; `remove` ends it.
+#[napi]
+pub struct JobBox {
+    inner: Option<CoreBox>,
+}
+
+#[napi]
+impl JobBox {
+    /// Makes a box with its limits set. `swapBytes` `null` is unlimited; `base` is `null` in `userspace`
+    /// and `off`.
+    #[napi(factory, catch_unwind)]
+    pub fn create(
+        mode: String,
+        base: Option<String>,
+        memory_bytes: f64,
+        swap_bytes: Option<f64>,
+    ) -> napi::Result<Self> {
+        let placement = placement(&mode, base)?;
+        let swap = swap_bytes.map(bytes).transpose()?.map_or(Limit::Max, Limit::Bytes);
+        let limits = Limits { memory_bytes: bytes(memory_bytes)?, swap };
+        let made = ProcFs::system().and_then(|proc| placement.make_box(BoxId::new(&proc)?, limits));
+        made.map(|inner| Self { inner: Some(inner) }).map_err(|e| thrown(&e))
+    }
+
+    /// The job's identity.
+    #[napi(getter, catch_unwind)]
+    pub fn id(&self) -> napi::Result<String> {
+        Ok(self.core()?.id().to_string())
+    }
+
+    /// The directory of the cgroup that carries the limits.
+    #[napi(getter, catch_unwind)]
+    pub fn cgroup(&self) -> napi::Result<Option<String>> {
+        Ok(self.core()?.cgroup_path().map(|path| path.display().to_string()))
+    }
+
+    /// Moves a running process in.
+    #[napi(catch_unwind)]
+    pub fn enter(&self, pid: i32) -> napi::Result<()> {
+        self.core()?.enter(pid).map_err(|e| thrown(&e))
+    }
+
+    /// Processes inside; empty without a cgroup.
+    #[napi(catch_unwind)]
+    pub fn pids(&self) -> napi::Result<Vec<i32>> {
+        self.core()?.pids().map_err(|e| thrown(&e))
+    }
+
+    /// The kernel's record of the most memory in use; `null` where it keeps none.
+    #[napi(catch_unwind)]
+    pub fn peak(&self) -> napi::Result<Option<Peak>> {
+        Ok(self.core()?.peak().map_err(|e| thrown(&e))?.map(Peak::from))
+    }
+
+    /// Processes that the kernel has killed inside.
+    #[napi(catch_unwind)]
+    pub fn oom_kills(&self) -> napi::Result<f64> {
+        self.core()?.oom_kills().map(number).map_err(|e| thrown(&e))
+    }
+
+    /// Kills everything inside; `false` when something is stuck in the kernel.
+    #[napi(catch_unwind)]
+    pub fn kill_all(&self) -> napi::Result<bool> {
+        self.core()?.kill_all().map_err(|e| thrown(&e))
+    }
+
+    /// Removes the box; `false` when a process is still inside. Removing it twice is fine.
+    #[napi(catch_unwind)]
+    pub fn remove(&self) -> napi::Result<bool> {
+        self.core()?.remove().map_err(|e| thrown(&e))
+    }
+
+    fn core(&self) -> napi::Result<&CoreBox> {
+        self.inner.as_ref().ok_or_else(|| bad_argument("this box was given to a job"))
+    }
+
+    pub(crate) fn take(&mut self) -> napi::Result<CoreBox> {
+        self.inner.take().ok_or_else(|| bad_argument("this box was given to a job"))
+    }
+}

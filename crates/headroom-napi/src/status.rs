@@ -1,0 +1,91 @@
+//! The jobs of every process of this user.
+
+use std::path::Path;
+
+use headroom_core::journal::{RuntimeDir, jobs, sweep};
+use headroom_core::proc::ProcFs;
+use napi_derive::napi;
+
+use crate::boxes::Peak;
+use crate::error::{number, thrown};
+
+/// A process of a job.
+#[napi(object, object_from_js = false)]
+pub struct JobProcess {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// Its resident memory.
+    pub rss_bytes: f64,
+}
+
+/// One job as it is now.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct JobView {
+    /// Identity, as in the cgroup's name.
+    pub id: String,
+    /// `running`, `orphaned` (its starter is gone) or `left_running` (its command has ended).
+    pub state: String,
+    /// How it is held.
+    pub mode: String,
+    /// What runs.
+    pub command: String,
+    /// What kind of work it is.
+    pub kind: String,
+    /// Where it runs.
+    pub cwd: String,
+    /// The command's process; `null` before it started.
+    pub pid: Option<i32>,
+    /// Who started it.
+    pub owner_pid: i32,
+    /// The cgroup that carries its limits.
+    pub cgroup: Option<String>,
+    /// Memory cap.
+    pub memory_bytes: f64,
+    /// Swap beyond it; `null` is unlimited.
+    pub swap_bytes: Option<f64>,
+    /// In use now.
+    pub now_bytes: f64,
+    /// The most that was in use.
+    pub peak: Option<Peak>,
+    /// Start, milliseconds since 1970.
+    pub started_unix_ms: f64,
+    /// Its processes, largest first.
+    pub processes: Vec<JobProcess>,
+}
+
+/// Lists the jobs on record in a runtime directory. With `remove`, what dead starters left behind and
+/// nothing runs in is removed first.
+#[napi(catch_unwind)]
+pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>> {
+    let listed = ProcFs::system().and_then(|proc| {
+        let runtime = RuntimeDir::at(Path::new(&runtime_dir))?;
+        if remove { sweep(&proc, &runtime) } else { jobs(&proc, &runtime) }
+    });
+    let views = listed.map_err(|e| thrown(&e))?;
+    Ok(views
+        .into_iter()
+        .map(|view| JobView {
+            id: view.facts.id,
+            state: view.state.as_str().to_owned(),
+            mode: view.facts.mode.to_string(),
+            command: view.facts.command,
+            kind: view.facts.kind,
+            cwd: view.facts.cwd,
+            pid: view.facts.root.map(|key| key.pid),
+            owner_pid: view.facts.owner.pid,
+            cgroup: view.facts.cgroup.map(|path| path.display().to_string()),
+            memory_bytes: number(view.facts.memory_bytes),
+            swap_bytes: view.facts.swap_bytes.map(number),
+            now_bytes: number(view.now_bytes),
+            peak: view.peak.map(Peak::from),
+            started_unix_ms: number(view.facts.started_unix_ms),
+            processes: view
+                .processes
+                .into_iter()
+                .map(|p| JobProcess { pid: p.pid, name: p.name, rss_bytes: number(p.rss_bytes) })
+                .collect(),
+        })
+        .collect())
+}
