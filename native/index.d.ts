@@ -37,6 +37,12 @@ export declare class SignalPassing {
   lastEndingSignal(): number | null
 }
 
+/**
+ * Takes over jobs without a kernel limit whose starter is gone: a thread each enforces the cap for as
+ * long as the job and this process live. Answers how many were taken over.
+ */
+export declare function adoptOrphans(runtimeDir: string): number
+
 /** A memory limit above this process. */
 export interface Ceiling {
   /** The cgroup's directory. */
@@ -122,7 +128,7 @@ export interface JobView {
   kind: string
   /** Where it runs. */
   cwd: string
-  /** The command's process; `null` before it started. */
+  /** The command's process; `null` when it is not known. */
   pid: number | null
   /** Who started it. */
   ownerPid: number

@@ -43,8 +43,8 @@ impl JobBox {
         let placement = placement(&mode, base)?;
         let swap = swap_bytes.map(bytes).transpose()?.map_or(Limit::Max, Limit::Bytes);
         let limits = Limits { memory_bytes: bytes(memory_bytes)?, swap };
-        let made = ProcFs::system().and_then(|proc| placement.make_box(BoxId::new(&proc)?, limits));
-        made.map(|inner| Self { inner: Some(inner) }).map_err(|e| thrown(&e))
+        let result = ProcFs::system().and_then(|proc| placement.make_box(BoxId::new(&proc)?, limits));
+        result.map(|inner| Self { inner: Some(inner) }).map_err(|e| thrown(&e))
     }
 
     /// The job's identity.

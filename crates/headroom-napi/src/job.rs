@@ -181,9 +181,10 @@ pub fn collect_orphans() -> napi::Result<()> {
 #[napi(catch_unwind)]
 #[must_use]
 pub fn last_own_arguments(count: u32) -> Vec<Buffer> {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let words: Vec<&[u8]> = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0).collect();
     let skipped = words.len().saturating_sub(count as usize);
-    words.into_iter().skip(skipped).map(|word| Buffer::from(word.into_vec())).collect()
+    words.into_iter().skip(skipped).map(Buffer::from).collect()
 }
 
 /// Sends a signal to a process through a pidfd; `false` when it is gone.

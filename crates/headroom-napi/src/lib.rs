@@ -4,6 +4,8 @@
 //! bytes (exact below 2^53). Absent values are `null`. A failed call throws an error whose message
 //! starts with a stable code and a colon; what is expected to fail answers an object instead.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments that cross from JavaScript are owned")]
+
 mod boxes;
 mod error;
 mod job;

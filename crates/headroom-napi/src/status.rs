@@ -1,8 +1,9 @@
 //! The jobs of every process of this user.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use headroom_core::journal::{RuntimeDir, jobs, sweep};
+use headroom_core::journal::{RuntimeDir, adopt, jobs, sweep};
 use headroom_core::proc::ProcFs;
 use napi_derive::napi;
 
@@ -35,7 +36,7 @@ pub struct JobView {
     pub kind: String,
     /// Where it runs.
     pub cwd: String,
-    /// The command's process; `null` before it started.
+    /// The command's process; `null` when it is not known.
     pub pid: Option<i32>,
     /// Who started it.
     pub owner_pid: i32,
@@ -73,7 +74,7 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
             command: view.facts.command,
             kind: view.facts.kind,
             cwd: view.facts.cwd,
-            pid: view.facts.root.map(|key| key.pid),
+            pid: view.root_pid,
             owner_pid: view.facts.owner.pid,
             cgroup: view.facts.cgroup.map(|path| path.display().to_string()),
             memory_bytes: number(view.facts.memory_bytes),
@@ -88,4 +89,12 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
                 .collect(),
         })
         .collect())
+}
+
+/// Takes over jobs without a kernel limit whose starter is gone: a thread each enforces the cap for as
+/// long as the job and this process live. Answers how many were taken over.
+#[napi(catch_unwind)]
+pub fn adopt_orphans(runtime_dir: String) -> napi::Result<u32> {
+    let adopted = ProcFs::system().and_then(|proc| adopt(&proc, &Arc::new(RuntimeDir::at(Path::new(&runtime_dir))?)));
+    adopted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|e| thrown(&e))
 }

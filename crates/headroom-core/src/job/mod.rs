@@ -11,6 +11,7 @@ mod watched;
 pub use events::Event;
 pub use report::{Ended, LeftProcess, Victim};
 pub use spawn::{Command, SpawnError, Spawned, Stdio, enter_trial, spawn};
+pub(crate) use supervise::guard_orphan;
 pub use supervise::{RunningJob, Supervision, members_of, start};
 pub use userspace_cap::UserspaceCap;
 pub(crate) use watched::describe;

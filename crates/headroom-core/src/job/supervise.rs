@@ -266,3 +266,20 @@ pub fn members_of(proc: &ProcFs, id: crate::boxing::BoxId, root: Option<ProcessK
     watched.look_at_all(proc);
     watched.left_running(proc)
 }
+
+/// Enforces the cap of a `userspace` job that somebody else started, until its last process has ended.
+pub(crate) fn guard_orphan(
+    id: crate::boxing::BoxId,
+    root: Option<ProcessKey>,
+    memory_bytes: u64,
+    swap_bytes: Option<u64>,
+) {
+    let Ok(proc) = ProcFs::system() else { return };
+    let mut watched = Watched::new(id, root.filter(|key| proc.is_alive(*key)));
+    let mut cap = UserspaceCap::new(memory_bytes, swap_bytes);
+    watched.look_at_all(&proc);
+    while watched.members().any(|key| proc.is_alive(key)) {
+        let (_, pause) = cap.tick(&proc, &mut watched);
+        std::thread::sleep(pause);
+    }
+}

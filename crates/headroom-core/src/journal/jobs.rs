@@ -43,6 +43,9 @@ pub struct JobView {
     pub facts: Facts,
     /// What it does.
     pub state: JobState,
+    /// The command's process: as recorded, else the oldest one, for a starter that died before it could
+    /// say which it is.
+    pub root_pid: Option<i32>,
     /// Memory in use, bytes.
     pub now_bytes: u64,
     /// The most it used, where that is known.
@@ -66,7 +69,11 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
     let mut views = Vec::new();
     for name in runtime.files_ending_in(ENDING)? {
         let Ok(mut file) = runtime.open_file(&name, OFlags::RDONLY) else { continue };
-        let is_owned = file.try_lock().is_err();
+        // Shared, so that two who look at once do not take each other for the owner.
+        let is_owned = file.try_lock_shared().is_err();
+        if !is_owned && !runtime.is_current(&name, &file) {
+            continue;
+        }
         let Some((id, facts)) = record::read(&mut file) else {
             // Not ours to understand. An owner that is still writing holds the lock.
             if remove && !is_owned {
@@ -94,7 +101,8 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
 }
 
 fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
-    let state = match (is_owned, facts.left) {
+    // A lock alone does not say who holds it: an adopted job's is held by its adopter.
+    let state = match (is_owned && proc.is_alive(facts.owner), facts.left) {
         (_, true) => JobState::LeftRunning,
         (true, false) => JobState::Running,
         (false, false) => JobState::Orphaned,
@@ -115,7 +123,14 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
             (processes, now, Some(peak))
         }
     };
-    JobView { facts, state, now_bytes, peak, processes }
+    let root_pid = facts.root.map(|key| key.pid).or_else(|| oldest(proc, &processes));
+    JobView { facts, state, root_pid, now_bytes, peak, processes }
+}
+
+fn oldest(proc: &ProcFs, processes: &[LeftProcess]) -> Option<i32> {
+    let started =
+        |process: &LeftProcess| proc.stat(process.pid).ok().flatten().map(|stat| (stat.start_ticks, stat.pid));
+    processes.iter().filter_map(started).min().map(|(_, pid)| pid)
 }
 
 /// Whether the box is gone now.

@@ -1,10 +1,12 @@
 //! Jobs on record: one locked file a job in a directory that only this user can reach. The lock says
 //! that the job's starter lives; the file says where the box is when it does not.
 
+mod adopt;
 mod jobs;
 mod record;
 mod runtime_dir;
 
+pub use adopt::adopt;
 pub use jobs::{JobState, JobView, jobs, sweep};
 pub use record::{Facts, Record};
 pub use runtime_dir::RuntimeDir;

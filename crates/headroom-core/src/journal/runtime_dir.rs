@@ -60,6 +60,14 @@ impl RuntimeDir {
         fd.map(std::fs::File::from).map_err(|e| Error::io(self.path().join(name), e))
     }
 
+    /// Whether a name still stands for the file that was opened by it. Its owner may have put a newer one
+    /// in its place, and let the old one's lock go with it.
+    pub(crate) fn is_current(&self, name: &str, file: &std::fs::File) -> bool {
+        let named = rustix::fs::statat(&self.dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        let opened = rustix::fs::fstat(file);
+        matches!((named, opened), (Ok(named), Ok(opened)) if (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino))
+    }
+
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         rustix::fs::renameat(&self.dir, from, &self.dir, to).map_err(|e| Error::io(self.path().join(to), e))
     }

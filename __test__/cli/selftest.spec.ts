@@ -1,0 +1,73 @@
+import test from "ava";
+import { render } from "../../src/cli/selftest.js";
+import type { SelftestResult } from "../../src/selftest/selftest.js";
+import { jobCgroups } from "../support/leftovers.js";
+import { kernelModes } from "../support/modes.js";
+import { runCli } from "../support/run-cli.js";
+
+const plain = (_style: unknown, text: string): string => text;
+
+test.serial("userspace passes, degraded, with the reason", async (t) => {
+  const result = await runCli(["selftest", "--mode", "userspace"]);
+  t.is(result.code, 0);
+  t.regex(result.stdout, /headroom selftest: PASS \(degraded\) – mode userspace/);
+});
+
+test.serial("the JSON has every field of the contract", async (t) => {
+  const { code, stdout } = await runCli(["selftest", "--json"]);
+  t.is(code, 0);
+  const result = JSON.parse(stdout) as SelftestResult;
+  t.is(result.result, kernelModes.length > 0 ? "pass" : "degraded");
+  t.true(result.memory.total_mb > 0 && result.memory.available_mb > 0);
+  t.is(typeof result.psi, "boolean");
+  t.true(result.cpus >= 1);
+  t.is(result.oom?.shell_survived, true);
+  t.is(result.oom?.killed_by, kernelModes.length > 0 ? "kernel" : "headroom");
+  t.is(result.oom?.count, 1);
+  t.true(result.took_ms > 0);
+  for (const check of result.checks) t.true(["ok", "warn", "fail"].includes(check.status) && check.detail !== "");
+});
+
+if (kernelModes.length > 0) {
+  test.serial("where a kernel limit can be had it passes", async (t) => {
+    const result = await runCli(["selftest"]);
+    t.is(result.code, 0);
+    t.regex(result.stdout, /headroom selftest: PASS\n$/);
+    t.regex(result.stdout, /killed by the kernel inside it/);
+  });
+} else {
+  test.skip("where a kernel limit can be had it passes (skipped: no memory cgroup can be written here)", () => {});
+}
+
+test.serial("a mode that cannot be had is refused with the reason", async (t) => {
+  const result = await runCli(["selftest", "--mode", "systemd-system"]);
+  t.is(result.code, 1);
+  t.regex(result.stderr, /mode systemd-system cannot be used here/);
+});
+
+test.serial("no box is left behind", async (t) => {
+  const before = jobCgroups();
+  await runCli(["selftest"]);
+  t.deepEqual(
+    jobCgroups().filter((name) => !before.includes(name)),
+    [],
+  );
+});
+
+test("a failed check has its mark, its fix below it, and the verdict at the end", (t) => {
+  const lines = render(
+    {
+      result: "fail",
+      mode: "off",
+      memory: { available_mb: 0, total_mb: 0 },
+      cpus: 1,
+      psi: false,
+      checks: [{ name: "addon", status: "fail", detail: "not there", fix: "Install it." }],
+      took_ms: 5,
+    },
+    plain,
+  );
+  t.regex(lines[0] ?? "", /FAIL {2}addon +not there/);
+  t.regex(lines[1] ?? "", /→ Install it\./);
+  t.is(lines.at(-1), "headroom selftest: FAIL");
+});

@@ -1,0 +1,12 @@
+import test from "ava";
+import { commandText } from "../../src/outcome/command-text.js";
+
+test("plain words stay as they are, others are quoted as a shell takes them", (t) => {
+  t.is(commandText(["npm", "run", "build:web"]), "npm run build:web");
+  t.is(commandText(["sh", "-c", "echo 'a b'; x"]), `sh -c 'echo '\\''a b'\\''; x'`);
+  t.is(commandText(["", "a b"]), "'' 'a b'");
+});
+
+test("secrets are masked", (t) => {
+  t.is(commandText(["deploy", "--token", "abc123"]), "deploy --token ***");
+});

@@ -1,0 +1,66 @@
+import test from "ava";
+import type { EndedEvent } from "../../src/job/events.js";
+import { describeWork } from "../../src/outcome/next-step.js";
+import { buildNote, quote } from "../../src/outcome/note.js";
+import { buildReport } from "../../src/outcome/report.js";
+
+const MB = 1024 * 1024;
+
+const noteFor = (change: Partial<EndedEvent>, text = "npm test", possibleCapMb = 100): string | undefined => {
+  const ended: EndedEvent = {
+    ending: { exit_code: 1 },
+    peak: { bytes: 300 * MB, source: "memory.peak" },
+    oom_kills: 0,
+    cap_kills: 0,
+    victims: [],
+    left_running: [],
+    escaped: 0,
+    ended_by_signal: null,
+    took_ms: 1,
+    ...change,
+  };
+  const report = buildReport({ memoryMb: 300, swapMb: 0, mode: ended.cap_kills > 0 ? "userspace" : "cgroup2" }, ended);
+  return buildNote(report, ended, { text, work: describeWork(text.split(" ")), possibleCapMb });
+};
+
+test("a plain failure has no note: its own output says what is wrong", (t) => {
+  t.is(noteFor({}), undefined);
+});
+
+test("a kill names the command, the cap, the victim, what was spared and the next step", (t) => {
+  const note = noteFor({ oom_kills: 1, victims: [{ pid: 42, name: "node", rss_bytes: 290 * MB }] }) ?? "";
+  for (const part of [
+    "`npm test`",
+    "300 MB",
+    "the kernel killed node (pid 42, 290 MB)",
+    "Nothing outside",
+    "one test file",
+  ]) {
+    t.true(note.includes(part), part);
+  }
+});
+
+test("a kill at the cap is told as headroom's", (t) => {
+  t.regex(noteFor({ cap_kills: 1, victims: [{ pid: 1, name: "x", rss_bytes: MB }] }) ?? "", /headroom killed x/);
+});
+
+test("more memory is offered only when this machine has it", (t) => {
+  t.regex(noteFor({ oom_kills: 1 }, "npm test", 900) ?? "", /--memory 900/);
+  t.notRegex(noteFor({ oom_kills: 1 }, "npm test", 300) ?? "", /--memory/);
+});
+
+test("a heap that V8 itself gave up on is told, by code or by signal", (t) => {
+  t.regex(noteFor({ ending: { exit_code: 134 } }) ?? "", /heap limit/);
+  t.regex(noteFor({ ending: { signal: 6 } }) ?? "", /heap limit/);
+});
+
+test("leftovers are named", (t) => {
+  const left = { ending: { exit_code: 0 }, left_running: [{ pid: 5, name: "gradle", rss_bytes: MB }] };
+  t.regex(noteFor(left) ?? "", /gradle \(pid 5, 1 MB\).*cap/);
+});
+
+test("a long command is cut and stays on one line", (t) => {
+  const quoted = quote(`echo ${"x\n".repeat(500)}`);
+  t.true(quoted.length <= 122);
+  t.false(quoted.includes("\n"));
+});

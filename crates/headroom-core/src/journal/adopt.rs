@@ -1,0 +1,53 @@
+//! Keeping the cap of jobs whose starter is gone, where only headroom itself enforces it. A kernel limit
+//! needs nobody.
+
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+
+use crate::boxing::Mode;
+use crate::error::{Error, Result};
+use crate::job::guard_orphan;
+use crate::journal::RuntimeDir;
+use crate::journal::record::{self, ENDING};
+use crate::proc::ProcFs;
+
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// Takes over `userspace` jobs that nobody looks after, each with a thread that enforces its cap until
+/// the job or this process ends. Answers how many were taken over.
+pub fn adopt(proc: &ProcFs, runtime: &Arc<RuntimeDir>) -> Result<usize> {
+    let mut adopted = 0;
+    for name in runtime.files_ending_in(ENDING)? {
+        let Ok(mut file) = runtime.open_file(&name, OFlags::RDWR) else { continue };
+        if !lock(&file) || !runtime.is_current(&name, &file) {
+            continue;
+        }
+        let Some((id, facts)) = record::read(&mut file) else { continue };
+        if facts.mode != Mode::Userspace || facts.boot_id != record::boot_id(proc) {
+            continue;
+        }
+        let runtime = Arc::clone(runtime);
+        let guard = move || {
+            guard_orphan(id, facts.root, facts.memory_bytes, facts.swap_bytes);
+            let _swept_later_if_it_fails = runtime.unlink(&name);
+            // The lock goes with the file: until here it tells others that the job is looked after.
+            drop(file);
+        };
+        let started = std::thread::Builder::new().name("headroom-adopt".to_owned()).spawn(guard);
+        started.map_err(|e| Error::call("thread", e))?;
+        adopted += 1;
+    }
+    Ok(adopted)
+}
+
+/// Somebody who only looks holds the lock for a moment; who looks after a job keeps it.
+fn lock(file: &std::fs::File) -> bool {
+    (0..LOCK_TRIES).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        file.try_lock().is_ok()
+    })
+}

@@ -1,0 +1,81 @@
+/**
+ * `npm test`: sets the checkout up, then runs every check, goes on after a failure, and ends with one
+ * line `N passed, N failed, N skipped`. Words after `--` choose checks by name.
+ */
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Tools count as one test each; test runners say themselves how many they ran. */
+const oneTest = (_output, code) => ({ passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 });
+
+const sum = (text, pattern) => [...text.matchAll(pattern)].reduce((total, match) => total + Number(match[1]), 0);
+
+const countCargo = (output, code) => {
+  const passed = sum(output, /test result: .*? (\d+) passed/g);
+  const failed = sum(output, /test result: .*? (\d+) failed/g);
+  // A test that does not compile has no result line.
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed, skipped: sum(output, /^skipped: .*?()$/gm) };
+};
+
+const countAva = (output, code) => {
+  const passed = sum(output, /^\s*(\d+) tests? passed/gm);
+  const failed = sum(output, /^\s*(\d+) (?:tests? failed|uncaught exceptions?|unhandled rejections?)/gm);
+  return {
+    passed,
+    failed: code !== 0 && failed === 0 ? 1 : failed,
+    skipped: sum(output, /^\s*(\d+) tests? skipped/gm),
+  };
+};
+
+const CHECKS = [
+  ["rustfmt", ["cargo", "fmt", "--all", "--check"], oneTest],
+  ["clippy", ["cargo", "clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], oneTest],
+  ["rustdoc", ["cargo", "doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"], oneTest],
+  ["cargo-test", ["cargo", "test", "--locked", "--workspace"], countCargo],
+  ["types", ["npx", "tsc", "-p", "tsconfig.json"], oneTest],
+  ["oxlint", ["npx", "oxlint", "--deny-warnings"], oneTest],
+  ["oxfmt", ["npx", "oxfmt", "--check"], oneTest],
+  ["bindings", ["git", "diff", "--exit-code", "--", "native/index.d.ts"], oneTest],
+  ["ava", ["npx", "ava"], countAva],
+];
+
+const run = async ([program, ...words]) =>
+  new Promise((resolve) => {
+    const env = { ...process.env, RUSTDOCFLAGS: "-D warnings" };
+    const child = spawn(program, words, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk) => {
+        output += chunk;
+        process.stdout.write(chunk);
+      });
+    }
+    child.once("error", (error) => resolve({ output: String(error), code: 127 }));
+    child.once("close", (code) => resolve({ output, code: code ?? 1 }));
+  });
+
+await import("./setup.mjs");
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !CHECKS.some(([known]) => known === name));
+if (unknown.length > 0) {
+  process.stderr.write(`unknown checks: ${unknown.join(", ")}; there are ${CHECKS.map(([name]) => name).join(", ")}\n`);
+  process.exit(2);
+}
+const total = { passed: 0, failed: 0, skipped: 0 };
+const broken = [];
+for (const [name, command, count] of CHECKS.filter(([known]) => chosen.length === 0 || chosen.includes(known))) {
+  process.stdout.write(`\n== ${name}: ${command.join(" ")}\n`);
+  const began = performance.now();
+  const { output, code } = await run(command);
+  const counted = count(output, code);
+  for (const key of Object.keys(total)) total[key] += counted[key];
+  if (code !== 0 || counted.failed > 0) broken.push(name);
+  process.stdout.write(
+    `== ${name}: ${code === 0 ? "ok" : `failed (exit code ${code})`}, ${((performance.now() - began) / 1000).toFixed(1)} s\n`,
+  );
+}
+if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+process.stdout.write(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
+process.exitCode = broken.length > 0 || total.passed === 0 ? 1 : 0;

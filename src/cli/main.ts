@@ -1,0 +1,78 @@
+/** The command line: wiring only. Each command has a module of its own, loaded when it is used. */
+import { Command, CommanderError, Option } from "commander";
+import { HeadroomError } from "../errors.js";
+import { ownVersion } from "../native.js";
+import type { RunOptions } from "./run.js";
+import { parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
+import { printError, printLine, stderrPaint } from "./terminal.js";
+
+const USAGE_EXIT_CODE = 2;
+
+const modeOption = (): Option =>
+  new Option("--mode <mode>", "hold the job this way instead of the best that works here").argParser(parseMode);
+
+const buildProgram = (): Command => {
+  const program = new Command("hermes-headroom")
+    .description("Memory-capped boxes for an AI agent's heavy shell jobs, so that the agent stays alive.")
+    .version(ownVersion())
+    .enablePositionalOptions()
+    .showHelpAfterError("(hermes-headroom --help lists commands and options)")
+    .configureOutput({ writeOut: (text) => printLine(text.trimEnd()), writeErr: (text) => printError(text.trimEnd()) });
+  program
+    .command("run")
+    .description("run one command in a box; its exit code, its streams and its signals are its own")
+    .argument("<command...>", "the command and its words; write -- before it")
+    .option("--memory <MB>", "memory cap (default: what is free, less a reserve)", parseMemoryMb)
+    .option("--swap <MB>", "swap beyond the cap, -1 for no limit (default: 256)", parseSwapMb)
+    .addOption(modeOption())
+    .option("--report <file>", "write what happened to this file, as JSON")
+    .option("--no-queue", "do not wait for other heavy jobs (this release never waits)")
+    .option("--verbose", "say at the end how it went, even if all went well")
+    .option("--json", "print what happened as one line of JSON on stderr")
+    .passThroughOptions()
+    .action(async (command: string[], options: RunOptions) => {
+      const { runCommand } = await import("./run.js");
+      process.exitCode = await runCommand(command, options);
+    });
+  program
+    .command("selftest")
+    .description("prove that a job out of memory dies in its box and nothing else does")
+    .addOption(modeOption())
+    .option("--json", "print the result as JSON")
+    .action(async (options: { mode?: ReturnType<typeof parseMode>; json?: boolean }) => {
+      const { selftestCommand } = await import("./selftest.js");
+      process.exitCode = await selftestCommand(options);
+    });
+  program
+    .command("status")
+    .description("memory, running jobs and the largest processes")
+    .option("--json", "print it as JSON")
+    .action(async (options: { json?: boolean }) => {
+      const { statusCommand } = await import("./status.js");
+      process.exitCode = statusCommand(options);
+    });
+  for (const command of [program, ...program.commands]) command.exitOverride();
+  return program;
+};
+
+/** Runs the program with the words after its name; sets `process.exitCode`. */
+export const main = async (words: string[]): Promise<void> => {
+  try {
+    await buildProgram().parseAsync(words, { from: "user" });
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+};
+
+const report = (error: unknown): number => {
+  // Commander has printed its own message already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT_CODE;
+  const paint = stderrPaint();
+  if (error instanceof HeadroomError) {
+    printError(`${paint("red", "hermes-headroom:")} ${error.message} [${error.code}]`);
+    if (error.fix !== undefined) printError(`  ${error.fix}`);
+    return error.exitCode;
+  }
+  printError(`${paint("red", "hermes-headroom:")} unexpected: ${error instanceof Error ? error.stack : String(error)}`);
+  return 1;
+};

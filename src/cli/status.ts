@@ -1,0 +1,112 @@
+/** `hermes-headroom status`. */
+import { HeadroomError } from "../errors.js";
+import { loadNative, nativeStatus } from "../native.js";
+import { takeSnapshot, type JobStatus, type StatusSnapshot } from "../status/snapshot.js";
+import { formatMb, formatSeconds, printLine, stdoutPaint, type Paint } from "./terminal.js";
+
+export const statusCommand = (options: { json?: boolean }): number => {
+  const native = loadNative();
+  if (!native) {
+    const status = nativeStatus();
+    throw new HeadroomError(
+      "E_NATIVE",
+      status.available ? "no addon" : status.detail,
+      status.available ? {} : { fix: status.fix },
+    );
+  }
+  const snapshot = takeSnapshot(native, Date.now());
+  if (options.json) printLine(JSON.stringify(snapshot));
+  else render(snapshot, stdoutPaint(), terminalWidth()).forEach((line) => printLine(line));
+  return 0;
+};
+
+const DEFAULT_WIDTH = 100;
+
+/** Lines are cut on a terminal only: whoever pipes the output wants all of it. */
+const terminalWidth = (): number => {
+  const columns = Number(process.env["COLUMNS"]);
+  if (columns > 0) return columns;
+  return process.stdout.isTTY ? (process.stdout.columns ?? DEFAULT_WIDTH) : Number.POSITIVE_INFINITY;
+};
+
+/** The lines for people. */
+export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): string[] => {
+  const { memory, pressure, jobs } = snapshot;
+  const swap =
+    memory.swap_total_mb === 0
+      ? "no swap"
+      : `swap ${formatMb(memory.swap_free_mb)} free of ${formatMb(memory.swap_total_mb)}`;
+  const stalled = pressure
+    ? `some ${pressure.some_avg10_percent.toFixed(1)} %, full ${pressure.full_avg10_percent.toFixed(1)} % of the last 10 s`
+    : "not reported by this kernel";
+  return [
+    row("memory", `${formatMb(memory.available_mb)} available of ${formatMb(memory.total_mb)}, ${swap}`),
+    row("pressure", stalled),
+    row("mode", snapshot.mode),
+    row("next job", `gets at most ${formatMb(snapshot.next_cap_mb)}`),
+    ...(snapshot.problem === null ? [] : [row("records", paint("yellow", snapshot.problem))]),
+    "",
+    ...(jobs.length === 0 ? [row("jobs", "none")] : renderJobs(jobs, paint, width)),
+    "",
+    ...renderProcesses(snapshot, paint, width),
+  ];
+};
+
+const row = (name: string, text: string): string => `${name.padEnd(10)} ${text}`;
+
+const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): string[] => {
+  const header = paint("dim", columns("PID", "STATE", "NOW", "PEAK", "CAP", "AGE", "STARTED BY", "COMMAND"));
+  const lines = jobs.flatMap((job) => {
+    const who = `${job.who.name ?? "gone"} (${job.who.pid})`;
+    const peak = job.peak_mb === null ? "–" : formatMb(job.peak_mb);
+    const line = columns(
+      String(job.pid ?? "–"),
+      job.state,
+      formatMb(job.now_mb),
+      peak,
+      formatMb(job.cap_mb),
+      formatSeconds(job.age_s),
+      who,
+      job.command,
+    );
+    const left =
+      job.state === "running"
+        ? []
+        : job.processes.map(({ pid, name, rss_mb }) =>
+            paint("dim", cut(`${" ".repeat(9)}${name} (${pid}), ${formatMb(rss_mb)}`, width)),
+          );
+    return [cut(line, width), ...left];
+  });
+  return [header, ...lines];
+};
+
+const columns = (
+  pid: string,
+  state: string,
+  now: string,
+  peak: string,
+  cap: string,
+  age: string,
+  who: string,
+  command: string,
+): string =>
+  [
+    pid.padStart(8),
+    state.padEnd(12),
+    now.padStart(9),
+    peak.padStart(9),
+    cap.padStart(9),
+    age.padStart(8),
+    who.padEnd(18),
+    command,
+  ].join(" ");
+
+const renderProcesses = ({ processes }: StatusSnapshot, paint: Paint, width: number): string[] => [
+  paint("dim", `${"PID".padStart(8)} ${"MEMORY".padStart(9)} LARGEST PROCESSES`),
+  ...processes.map(({ pid, rss_mb, command, name, hermes }) => {
+    const mark = hermes ? "hermes: " : "";
+    return cut(`${String(pid).padStart(8)} ${formatMb(rss_mb).padStart(9)} ${mark}${command || name}`, width);
+  }),
+];
+
+const cut = (line: string, width: number): string => (line.length <= width ? line : `${line.slice(0, width - 1)}…`);

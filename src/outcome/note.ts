@@ -1,0 +1,73 @@
+/** The sentence that the agent's model, or a person, acts on. */
+import type { EndedEvent, VictimEvent } from "../job/events.js";
+import { bytesToMb } from "../memory.js";
+import type { HeadroomReport } from "./report.js";
+import { exitCodeOf } from "./report.js";
+import type { Work } from "./next-step.js";
+
+/** Node and other programs abort by SIGABRT when their own heap limit is reached. */
+const SIGABRT = 6;
+const LONGEST_COMMAND = 120;
+
+export interface NoteContext {
+  /** The command as people read it. */
+  text: string;
+  work: Work;
+  /** The cap that this machine could give now, for «give it more». */
+  possibleCapMb: number;
+}
+
+/** A note, or `undefined` when nothing happened that anybody should act on. */
+export const buildNote = (report: HeadroomReport, ended: EndedEvent, context: NoteContext): string | undefined => {
+  const sentences = [whatHappened(report, ended, context), whatIsLeft(report, ended)].filter(
+    (part) => part !== undefined,
+  );
+  return sentences.length > 0 ? sentences.join(" ") : undefined;
+};
+
+const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteContext): string | undefined => {
+  const command = quote(context.text);
+  if (report.oom_killed) {
+    const killer = report.killed_by === "headroom" ? "headroom" : "the kernel";
+    const victims = describeVictims(ended.victims) ?? `${Math.max(1, ended.oom_kills)} of its processes`;
+    return `${command} hit its ${report.memory_cap_mb} MB memory cap: ${killer} killed ${victims} inside the job's box. Nothing outside the box was touched. ${advice(report, context)}`;
+  }
+  if (exitCodeOf(ended) === 128 + SIGABRT && report.mode !== "off") {
+    return `${command} aborted (exit code 134), as Node does at its own heap limit, which it derives from the ${report.memory_cap_mb} MB cap${peak(report)}. Nothing outside the box was touched. ${advice(report, context)}`;
+  }
+  return undefined;
+};
+
+const whatIsLeft = (report: HeadroomReport, ended: EndedEvent): string | undefined => {
+  if (ended.left_running.length === 0) return undefined;
+  const names = describeVictims(ended.left_running);
+  const holds = report.isolated
+    ? `they keep the box and its ${report.memory_cap_mb} MB cap`
+    : "nothing limits their memory now";
+  return `Still running after the command ended: ${names}; ${holds}. See them with: hermes-headroom status`;
+};
+
+const advice = (report: HeadroomReport, { work, possibleCapMb }: NoteContext): string => {
+  const more =
+    possibleCapMb > report.memory_cap_mb
+      ? `; or give it more: hermes-headroom run --memory ${possibleCapMb} allows what is free here now`
+      : "";
+  return `Next: ${work.nextStep}${more}.`;
+};
+
+const peak = ({ peak_mb }: HeadroomReport): string => (peak_mb === undefined ? "" : ` (its peak was ${peak_mb} MB)`);
+
+const describeVictims = (victims: readonly VictimEvent[]): string | undefined => {
+  if (victims.length === 0) return undefined;
+  const shown = victims
+    .slice(0, 3)
+    .map(({ pid, name, rss_bytes }) => `${name} (pid ${pid}, ${bytesToMb(rss_bytes)} MB)`);
+  const others = victims.length - shown.length;
+  return shown.join(", ") + (others > 0 ? ` and ${others} more` : "");
+};
+
+/** The command in backquotes, on one line, cut to a readable length. */
+export const quote = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return `\`${line.length > LONGEST_COMMAND ? `${line.slice(0, LONGEST_COMMAND - 1)}…` : line}\``;
+};
