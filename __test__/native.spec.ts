@@ -17,6 +17,10 @@ const notFound = (id: string): never => {
   throw Object.assign(new Error(`Cannot find module '${id}'`), { code: "MODULE_NOT_FOUND" });
 };
 
+const doesNotLoad = (): never => {
+  throw new Error("/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.99' not found");
+};
+
 const reasonOf = (host: Partial<LoaderHost>): string => {
   const { native, status } = resolveNative({ ...HOST, ...host });
   if (native !== undefined || status.available) return "available";
@@ -35,10 +39,7 @@ test("other systems are named, not thrown", (t) => {
 
 test("a package that is not installed is told from one that does not load", (t) => {
   t.is(reasonOf({ require: notFound }), "package-missing");
-  const broken = (): never => {
-    throw new Error("/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.99' not found");
-  };
-  t.is(reasonOf({ require: broken }), "load-failed");
+  t.is(reasonOf({ require: doesNotLoad }), "load-failed");
 });
 
 test("the checkout's own build is tried first, then the platform package of this libc", (t) => {

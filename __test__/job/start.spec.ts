@@ -25,6 +25,8 @@ const request = (script: string, change: Partial<JobRequest> = {}): JobRequest =
 const outputOf = async (job: StartedJob): Promise<string> =>
   text(new Socket({ fd: job.pipeFds[1] ?? -1, readable: true, writable: false }));
 
+const argv = (program: string) => ({ argv: [Buffer.from(program)] });
+
 const start = (script: string, mode: UsableMode, change: Partial<JobRequest> = {}): StartedJob => {
   const job = startJob(native, [mode], request(script, change));
   if (!job.started) throw new Error(job.message);
@@ -52,8 +54,9 @@ for (const mode of holdingModes) {
   });
 
   test(`${mode.mode}: many processes together reach the cap, and enough of them die`, async (t) => {
-    const worker = "(head -c 60m /dev/zero | tail >/dev/null) &";
-    const job = start(`${worker} ${worker} ${worker} ${worker} wait; echo done`, mode, { memoryMb: 128 });
+    // Each holds 60 MB in a variable: one fits, four do not.
+    const worker = "(held=$(head -c 60m /dev/zero | tr '\\0' x); sleep 2) &";
+    const job = start(`${worker} ${worker} ${worker} ${worker} wait; echo done`, mode, { memoryMb: 200 });
     const [output, ended] = await Promise.all([outputOf(job), job.ended]);
     t.is(output, "done\n");
     t.true((ended?.oom_kills ?? 0) + (ended?.cap_kills ?? 0) >= 1);
@@ -74,7 +77,6 @@ for (const mode of holdingModes) {
   });
 
   test.serial(`${mode.mode}: a program that is not there, and one that cannot be executed, are told apart`, (t) => {
-    const argv = (program: string) => ({ argv: [Buffer.from(program)] });
     const missing = startJob(native, [mode], request("", argv("no-such-program-at-all")));
     t.false(missing.started);
     if (!missing.started) t.is(missing.failure, "not-found");
@@ -117,6 +119,17 @@ for (const mode of kernelModes) {
   });
 }
 
+for (const mode of kernelModes) {
+  test(`${mode.mode}: a kill in a box inside a job is the inner box's, not the outer's`, async (t) => {
+    const hog = "head -c 500m /dev/zero | tail >/dev/null";
+    const inner = `${process.execPath} bin/hermes-headroom.js run --mode ${mode.mode} --memory 80 -- sh -c '${hog}; exit 3'`;
+    const job = start(inner, mode, { memoryMb: 500 });
+    const ended = await job.ended;
+    t.deepEqual(ended?.ending, { exit_code: 3 });
+    t.is(ended?.oom_kills, 0);
+  });
+}
+
 test("a box that cannot be made costs one warning and a mode, not the job", async (t) => {
   const broken: UsableMode = { mode: "cgroup2", base: "/nowhere/at/all" };
   const job = startJob(native, [broken, USERSPACE], request("exit 4"));
@@ -128,12 +141,12 @@ test("a box that cannot be made costs one warning and a mode, not the job", asyn
 });
 
 test("words that are not UTF-8 arrive as they are", async (t) => {
-  const argv = [...["printf", "%s"].map((word) => Buffer.from(word)), Buffer.from([0x61, 0xff, 0x62])];
-  const job = startJob(native, [USERSPACE], request("", { argv }));
+  const words = [...["printf", "%s"].map((word) => Buffer.from(word)), Buffer.from([0x61, 0xff, 0x62])];
+  const job = startJob(native, [USERSPACE], request("", { argv: words }));
   if (!job.started) return t.fail(job.message);
   const socket = new Socket({ fd: job.pipeFds[1] ?? -1, readable: true, writable: false });
   const chunks: Buffer[] = [];
   for await (const chunk of socket) chunks.push(chunk as Buffer);
-  t.deepEqual([...Buffer.concat(chunks)], [0x61, 0xff, 0x62]);
+  t.deepEqual(Buffer.concat(chunks), Buffer.from([0x61, 0xff, 0x62]));
   await job.ended;
 });

@@ -10,6 +10,7 @@ const noteFor = (change: Partial<EndedEvent>, text = "npm test", possibleCapMb =
   const ended: EndedEvent = {
     ending: { exit_code: 1 },
     peak: { bytes: 300 * MB, source: "memory.peak" },
+    cap_hit: false,
     oom_kills: 0,
     cap_kills: 0,
     victims: [],
@@ -28,7 +29,8 @@ test("a plain failure has no note: its own output says what is wrong", (t) => {
 });
 
 test("a kill names the command, the cap, the victim, what was spared and the next step", (t) => {
-  const note = noteFor({ oom_kills: 1, victims: [{ pid: 42, name: "node", rss_bytes: 290 * MB }] }) ?? "";
+  const note =
+    noteFor({ cap_hit: true, oom_kills: 1, victims: [{ pid: 42, name: "node", rss_bytes: 290 * MB }] }) ?? "";
   for (const part of [
     "`npm test`",
     "300 MB",
@@ -41,12 +43,15 @@ test("a kill names the command, the cap, the victim, what was spared and the nex
 });
 
 test("a kill at the cap is told as headroom's", (t) => {
-  t.regex(noteFor({ cap_kills: 1, victims: [{ pid: 1, name: "x", rss_bytes: MB }] }) ?? "", /headroom killed x/);
+  t.regex(
+    noteFor({ cap_hit: true, cap_kills: 1, victims: [{ pid: 1, name: "x", rss_bytes: MB }] }) ?? "",
+    /headroom killed x/,
+  );
 });
 
 test("more memory is offered only when this machine has it", (t) => {
-  t.regex(noteFor({ oom_kills: 1 }, "npm test", 900) ?? "", /--memory 900/);
-  t.notRegex(noteFor({ oom_kills: 1 }, "npm test", 300) ?? "", /--memory/);
+  t.regex(noteFor({ cap_hit: true, oom_kills: 1 }, "npm test", 900) ?? "", /--memory 900/);
+  t.notRegex(noteFor({ cap_hit: true, oom_kills: 1 }, "npm test", 300) ?? "", /--memory/);
 });
 
 test("a heap that V8 itself gave up on is told, by code or by signal", (t) => {
@@ -63,4 +68,10 @@ test("a long command is cut and stays on one line", (t) => {
   const quoted = quote(`echo ${"x\n".repeat(500)}`);
   t.true(quoted.length <= 122);
   t.false(quoted.includes("\n"));
+});
+
+test("a kill for want of memory above the box is not blamed on the cap", (t) => {
+  const note = noteFor({ oom_kills: 1, victims: [{ pid: 42, name: "node", rss_bytes: 20 * MB }] }) ?? "";
+  t.notRegex(note, /hit its/);
+  t.regex(note, /killed node .* outside of this job's box/);
 });

@@ -8,6 +8,7 @@ const MB = 1024 * 1024;
 const ended = (change: Partial<EndedEvent> = {}): EndedEvent => ({
   ending: { exit_code: 0 },
   peak: { bytes: 10 * MB, source: "max_usage" },
+  cap_hit: false,
   oom_kills: 0,
   cap_kills: 0,
   victims: [],

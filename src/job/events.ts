@@ -12,6 +12,8 @@ export interface VictimEvent {
 export interface EndedEvent {
   ending: { exit_code: number } | { signal: number } | null;
   peak: { bytes: number; source: "memory.peak" | "max_usage" | "sampled" } | null;
+  /** The job came up against its own cap. Kills without it mean that memory ran out above the box. */
+  cap_hit: boolean;
   oom_kills: number;
   cap_kills: number;
   victims: VictimEvent[];

@@ -30,6 +30,9 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
   if (report.oom_killed) {
     const killer = report.killed_by === "headroom" ? "headroom" : "the kernel";
     const victims = describeVictims(ended.victims) ?? `${Math.max(1, ended.oom_kills)} of its processes`;
+    if (!ended.cap_hit) {
+      return `${killer === "headroom" ? "headroom" : "The kernel"} killed ${victims} of ${command}: memory ran out outside of this job's box (the machine's, or that of a limit above it); the job itself was within its ${report.memory_cap_mb} MB cap${peak(report)}. Next: wait for other work to end, then ${context.work.nextStep}.`;
+    }
     return `${command} hit its ${report.memory_cap_mb} MB memory cap: ${killer} killed ${victims} inside the job's box. Nothing outside the box was touched. ${advice(report, context)}`;
   }
   if (exitCodeOf(ended) === 128 + SIGABRT && report.mode !== "off") {

@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use crate::boxing::{BoxId, Mode};
-use crate::cgroup::{Cgroup, Limit, Peak};
+use crate::boxing::{BOX_PREFIX, BoxId, Mode};
+use crate::cgroup::{Cgroup, Limit, Peak, Version};
 use crate::error::Result;
 
 /// What a job may use.
@@ -94,9 +94,27 @@ impl JobBox {
         self.cgroup().map_or(Ok(None), Cgroup::peak)
     }
 
-    /// How many processes the kernel has killed inside.
+    /// How many of the job's processes the kernel has killed. Those of a box inside this one count only
+    /// when it was this box's limit that they died of: the inner box tells its own.
     pub fn oom_kills(&self) -> Result<u64> {
-        self.cgroup().map_or(Ok(0), Cgroup::oom_kills)
+        let Some(Cgroups { job, seat, .. }) = &self.cgroups else { return Ok(0) };
+        match job.version() {
+            Version::V2 if job.limit_was_hit()? => job.oom_kills(),
+            Version::V2 => seat.own_oom_kills(),
+            Version::V1 => {
+                let mut sum = job.own_oom_kills()?;
+                for child in job.children()?.iter().filter(|child| !is_box(child)) {
+                    sum += child.oom_kills()?;
+                }
+                Ok(sum)
+            }
+        }
+    }
+
+    /// Whether the job came up against its own limit; `false` with kills means that memory ran out above
+    /// the box.
+    pub fn limit_was_hit(&self) -> Result<bool> {
+        self.cgroup().map_or(Ok(false), Cgroup::limit_was_hit)
     }
 
     /// Kills everything inside and waits for it; `false` when something is stuck.
@@ -115,4 +133,8 @@ impl JobBox {
     pub fn holds(&self, membership: &crate::proc::Membership) -> bool {
         self.cgroups.is_none() || membership.has_component(&self.id.cgroup_name())
     }
+}
+
+fn is_box(cgroup: &Cgroup) -> bool {
+    cgroup.path().file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(BOX_PREFIX))
 }

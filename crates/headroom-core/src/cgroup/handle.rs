@@ -183,6 +183,15 @@ impl Cgroup {
         self.keyed(self.name("memory.oom_control", "memory.events.local"), &["oom_kill"])
     }
 
+    /// Whether this very cgroup's limit was reached with nothing left to reclaim. v1 keeps no such event;
+    /// there the count of refused charges stands for it.
+    pub fn limit_was_hit(&self) -> Result<bool> {
+        match self.version {
+            Version::V1 => Ok(self.number("memory.failcnt")?.unwrap_or(0) > 0),
+            Version::V2 => Ok(self.keyed("memory.events.local", &["oom"])? > 0),
+        }
+    }
+
     /// A handle through which a process enters: whoever writes `0` to it is in. See cgroups(7).
     pub fn entry(&self) -> Result<OwnedFd> {
         self.dir.open_for_writing("cgroup.procs")

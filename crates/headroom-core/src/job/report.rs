@@ -32,6 +32,8 @@ pub struct Ended {
     pub ending: Option<Ending>,
     /// The most memory the job used.
     pub peak: Option<Peak>,
+    /// The job came up against its own cap. Kills without it mean that memory ran out above the box.
+    pub cap_hit: bool,
     /// Processes that the kernel killed in the box.
     pub oom_kills: u64,
     /// Processes that headroom killed at the cap (`userspace` mode).

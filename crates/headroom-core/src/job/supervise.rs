@@ -167,7 +167,7 @@ impl Watch {
         if usage > self.job_box.limits().memory_bytes / 2 {
             self.last_large = describe(&self.proc, cgroup.pids().unwrap_or_default());
         }
-        let count = cgroup.oom_kills().unwrap_or(0);
+        let count = self.job_box.oom_kills().unwrap_or(0);
         if count > self.oom_kills_told {
             self.oom_kills_told = count;
             self.events.send(&Event::OomKill { count });
@@ -194,6 +194,7 @@ impl Watch {
         Ended {
             ending,
             peak: self.peak(),
+            cap_hit: !self.cap_victims.is_empty() || self.job_box.limit_was_hit().unwrap_or(oom_kills > 0),
             oom_kills,
             cap_kills: self.cap_victims.len() as u64,
             victims: self.victims(oom_kills),
