@@ -154,7 +154,7 @@ test("userspace: the next run holds the orphan of a killed one to its cap", asyn
   await firstNumber(t, child);
   child.kill("SIGKILL");
   await once(child, "exit");
-  const next = startCli(["run", "--mode", "userspace", "--", "sh", "-c", "echo ready; sleep 30"]);
+  const next = startCli(["run", "--mode", "userspace", "--", "sh", "-c", "echo ready; exec sleep 30"]);
   await once(next.stdout!, "data");
   writeFileSync(`${file}.go`, "go\n");
   t.true(await eventually(() => readIfThere(file) === "137\n"));

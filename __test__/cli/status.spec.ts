@@ -25,7 +25,6 @@ for (const { mode } of holdingModes) {
     const text = (await runCli(["status"])).stdout;
     t.regex(text, /running/);
     child.kill("SIGKILL");
-    await finishCli(child);
     for (const { pid } of job?.processes ?? []) {
       try {
         process.kill(pid, "SIGKILL");
@@ -33,6 +32,7 @@ for (const { mode } of holdingModes) {
         // It ended by itself.
       }
     }
+    await finishCli(child);
     await runCli(["status"]);
   });
 }
