@@ -89,10 +89,9 @@ test("a process that exits while a job runs ends with its own code and no signal
   const source = `
     import { loadNative } from ${JSON.stringify(new URL("../dist/native.js", import.meta.url).href)};
     const native = loadNative();
-    const box = native.JobBox.create("userspace", null, 2 ** 28, 0);
     const words = ["sleep", "0.3"].map((word) => Buffer.from(word));
     const job = native.startJob(
-      box,
+      { mode: "userspace", base: null, memoryBytes: 2 ** 28, swapBytes: 0, poolMemoryBytes: 2 ** 30, poolSwapBytes: 0 },
       { argv: words, env: [], cwd: null, stdio: ["null", "null", "null"], oomScoreAdj: 900 },
       { runtimeDir: null, commandText: "sleep", kind: "custom", collectsOrphans: false },
       null,

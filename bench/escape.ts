@@ -5,6 +5,8 @@
  */
 import { Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { poolLimits } from "../src/admission/pool.js";
+import { measureMemory } from "../src/memory.js";
 import { startJob } from "../src/job/start.js";
 import { candidates, probeModes } from "../src/modes/choose.js";
 import { isMode } from "../src/modes/mode.js";
@@ -37,6 +39,7 @@ const launch = async (): Promise<void> => {
     kind: "custom",
     memoryMb: 64,
     swapMb: 0,
+    pool: poolLimits(measureMemory(native)),
     stdio: ["null", "pipe", "null"],
     runtimeDir: null,
     collectsOrphans: false,

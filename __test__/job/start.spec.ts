@@ -16,6 +16,7 @@ const request = (script: string, change: Partial<JobRequest> = {}): JobRequest =
   kind: "custom",
   memoryMb: 256,
   swapMb: 0,
+  pool: { memoryMb: 4096, swapMb: 0 },
   stdio: ["null", "pipe", "pipe"],
   runtimeDir: null,
   collectsOrphans: false,

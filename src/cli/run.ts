@@ -1,5 +1,6 @@
 /** `hermes-headroom run`: one job from the command line. */
 import { automaticCapMb, DEFAULT_SWAP_MB } from "../admission/cap.js";
+import { poolLimits } from "../admission/pool.js";
 import { HeadroomError } from "../errors.js";
 import { adoptJobs } from "../job/adopt.js";
 import { runUnboxed } from "../job/unboxed.js";
@@ -42,7 +43,8 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   if (runtimeDir === null) warn(`jobs are not on record: ${problem}`);
   else adoptJobs(native, runtimeDir, modes);
 
-  const memoryMb = options.memory ?? automaticCapMb(measureMemory(native));
+  const memory = measureMemory(native);
+  const memoryMb = options.memory ?? automaticCapMb(memory);
   const swapMb = options.swap ?? DEFAULT_SWAP_MB;
   const text = commandText(words);
   const work = describeWork(words);
@@ -52,6 +54,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
     kind: work.kind,
     memoryMb,
     swapMb,
+    pool: poolLimits(memory),
     stdio: ["inherit", "inherit", "inherit"],
     runtimeDir,
     collectsOrphans: true,

@@ -1,5 +1,6 @@
 /** Starts one job in the best box that can be had, stepping down a mode when one fails. */
 import { jobOomScoreAdj } from "../admission/oom-score.js";
+import type { PoolLimits } from "../admission/pool.js";
 import { mbToBytes } from "../memory.js";
 import type { UsableMode } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
@@ -15,6 +16,8 @@ export interface JobRequest {
   memoryMb: number;
   /** −1 is unlimited. */
   swapMb: number;
+  /** What all jobs together may use, where a pool holds them. */
+  pool: PoolLimits;
   stdio: [StdioWord, StdioWord, StdioWord];
   /** Where the job goes on record; `null` keeps it off. */
   runtimeDir: string | null;
@@ -53,8 +56,9 @@ export const startJob = (native: Native, candidates: UsableMode[], request: JobR
   let message = "no mode to try";
   for (const [index, candidate] of candidates.entries()) {
     const attempt = startIn(native, candidate, request);
-    if (attempt.started || attempt.failure !== "box")
-      return { ...attempt, warnings: [...warnings, ...attempt.warnings] };
+    if (attempt.started) return { ...attempt, warnings: [...warnings, ...attempt.warnings] };
+    const { failure } = attempt;
+    if (failure !== "box") return { ...attempt, failure, warnings: [...warnings, ...attempt.warnings] };
     message = attempt.message;
     const next = candidates[index + 1];
     if (next) warnings.push(`mode ${candidate.mode} failed (${message}); using ${next.mode}`);
@@ -62,19 +66,18 @@ export const startJob = (native: Native, candidates: UsableMode[], request: JobR
   return { started: false, failure: "failed", message, warnings };
 };
 
-type Attempt = StartedJob | FailedStart | { started: false; failure: "box"; message: string };
+type Attempt = StartedJob | (Omit<FailedStart, "failure"> & { failure: FailedStart["failure"] | "box" });
 
 const startIn = (native: Native, { mode, base }: UsableMode, request: JobRequest): Attempt => {
-  const swapBytes = request.swapMb < 0 ? null : mbToBytes(request.swapMb);
-  let box: InstanceType<Native["JobBox"]>;
-  try {
-    box = native.JobBox.create(mode, base, mbToBytes(request.memoryMb), swapBytes);
-  } catch (error) {
-    return { started: false, failure: "box", message: describe(error) };
-  }
-  const { id, cgroup } = box;
   const start = native.startJob(
-    box,
+    {
+      mode,
+      base,
+      memoryBytes: mbToBytes(request.memoryMb),
+      swapBytes: swapBytes(request.swapMb),
+      poolMemoryBytes: mbToBytes(request.pool.memoryMb),
+      poolSwapBytes: swapBytes(request.pool.swapMb),
+    },
     {
       argv: request.argv,
       env: [],
@@ -97,13 +100,14 @@ const startIn = (native: Native, { mode, base }: UsableMode, request: JobRequest
   return {
     started: true,
     pid: start.pid,
-    id,
+    id: start.id ?? "",
     mode,
-    cgroup,
+    cgroup: start.cgroup,
     pipeFds: start.pipeFds as (number | null)[],
     warnings,
     ended: followJob(start.eventsFd, request.onEvent),
   };
 };
 
-const describe = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** −1 stands for no limit. */
+const swapBytes = (mb: number): number | null => (mb < 0 ? null : mbToBytes(mb));

@@ -1,4 +1,5 @@
 /** What a person can do to get a better mode. */
+import { userInfo } from "node:os";
 import type { Mode } from "./mode.js";
 
 const NO_MEMORY_CONTROLLER =
@@ -17,6 +18,10 @@ export const obstacleFix = (mode: Mode, obstacle: string, hasV1: boolean): strin
   switch (obstacle) {
     case "no-memory-controller":
       return hasV1 ? CONTROLLER_ON_V1 : NO_MEMORY_CONTROLLER;
+    case "no-bus":
+      return mode === "systemd-user" ? `loginctl enable-linger ${userName()}` : undefined;
+    case "unsafe-bus":
+      return "Unset XDG_RUNTIME_DIR or set it to this user's own directory, usually /run/user/UID.";
     case "read-only":
     case "occupied":
       return DELEGATION;
@@ -24,5 +29,14 @@ export const obstacleFix = (mode: Mode, obstacle: string, hasV1: boolean): strin
       return mode === "cgroup1" ? "Run as root: a v1 hierarchy cannot be delegated safely." : DELEGATION;
     default:
       return undefined;
+  }
+};
+
+/** A container may run as a user without a name. */
+const userName = (): string => {
+  try {
+    return userInfo().username;
+  } catch {
+    return "NAME";
   }
 };

@@ -1,6 +1,8 @@
 /** The proof: a process that wants far more than its box has dies in it, and nothing else does. */
 import { once } from "node:events";
 import { Socket } from "node:net";
+import { poolLimits } from "../admission/pool.js";
+import { measureMemory } from "../memory.js";
 import { startJob } from "../job/start.js";
 import type { UsableMode } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
@@ -40,6 +42,7 @@ export const runBoxTest = async (native: Native, modes: UsableMode[], runtimeDir
     kind: "custom",
     memoryMb: BOX_MB,
     swapMb: 0,
+    pool: poolLimits(measureMemory(native)),
     stdio: ["null", "pipe", "null"],
     runtimeDir,
     collectsOrphans: false,

@@ -5,7 +5,7 @@ use headroom_core::cgroup::{Limit, Peak as CorePeak};
 use headroom_core::proc::ProcFs;
 use napi_derive::napi;
 
-use crate::error::{bad_argument, bytes, number, thrown};
+use crate::error::{bytes, number, thrown};
 use crate::modes::placement;
 
 /// The most memory that was in use.
@@ -23,10 +23,11 @@ impl From<CorePeak> for Peak {
     }
 }
 
-/// One job's box. It stays when this object is collected; `remove` ends it.
+/// A box made by hand, in a mode whose boxes are plain directories. It stays when this object is
+/// collected; `remove` ends it.
 #[napi]
 pub struct JobBox {
-    inner: Option<CoreBox>,
+    inner: CoreBox,
 }
 
 #[napi]
@@ -44,62 +45,56 @@ impl JobBox {
         let swap = swap_bytes.map(bytes).transpose()?.map_or(Limit::Max, Limit::Bytes);
         let limits = Limits { memory_bytes: bytes(memory_bytes)?, swap };
         let result = ProcFs::system().and_then(|proc| placement.make_box(BoxId::new(&proc)?, limits));
-        result.map(|inner| Self { inner: Some(inner) }).map_err(|e| thrown(&e))
+        result.map(|inner| Self { inner }).map_err(|e| thrown(&e))
     }
 
     /// The job's identity.
     #[napi(getter, catch_unwind)]
-    pub fn id(&self) -> napi::Result<String> {
-        Ok(self.core()?.id().to_string())
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.inner.id().to_string()
     }
 
     /// The directory of the cgroup that carries the limits.
     #[napi(getter, catch_unwind)]
-    pub fn cgroup(&self) -> napi::Result<Option<String>> {
-        Ok(self.core()?.cgroup_path().map(|path| path.display().to_string()))
+    #[must_use]
+    pub fn cgroup(&self) -> Option<String> {
+        self.inner.cgroup_path().map(|path| path.display().to_string())
     }
 
     /// Moves a running process in.
     #[napi(catch_unwind)]
     pub fn enter(&self, pid: i32) -> napi::Result<()> {
-        self.core()?.enter(pid).map_err(|e| thrown(&e))
+        self.inner.enter(pid).map_err(|e| thrown(&e))
     }
 
     /// Processes inside; empty without a cgroup.
     #[napi(catch_unwind)]
     pub fn pids(&self) -> napi::Result<Vec<i32>> {
-        self.core()?.pids().map_err(|e| thrown(&e))
+        self.inner.pids().map_err(|e| thrown(&e))
     }
 
     /// The kernel's record of the most memory in use; `null` where it keeps none.
     #[napi(catch_unwind)]
     pub fn peak(&self) -> napi::Result<Option<Peak>> {
-        Ok(self.core()?.peak().map_err(|e| thrown(&e))?.map(Peak::from))
+        Ok(self.inner.peak().map_err(|e| thrown(&e))?.map(Peak::from))
     }
 
     /// Processes that the kernel has killed inside.
     #[napi(catch_unwind)]
     pub fn oom_kills(&self) -> napi::Result<f64> {
-        self.core()?.oom_kills().map(number).map_err(|e| thrown(&e))
+        self.inner.oom_kills().map(number).map_err(|e| thrown(&e))
     }
 
     /// Kills everything inside; `false` when something is stuck in the kernel.
     #[napi(catch_unwind)]
     pub fn kill_all(&self) -> napi::Result<bool> {
-        self.core()?.kill_all().map_err(|e| thrown(&e))
+        self.inner.kill_all().map_err(|e| thrown(&e))
     }
 
     /// Removes the box; `false` when a process is still inside. Removing it twice is fine.
     #[napi(catch_unwind)]
     pub fn remove(&self) -> napi::Result<bool> {
-        self.core()?.remove().map_err(|e| thrown(&e))
-    }
-
-    fn core(&self) -> napi::Result<&CoreBox> {
-        self.inner.as_ref().ok_or_else(|| bad_argument("this box was given to a job"))
-    }
-
-    pub(crate) fn take(&mut self) -> napi::Result<CoreBox> {
-        self.inner.take().ok_or_else(|| bad_argument("this box was given to a job"))
+        self.inner.remove().map_err(|e| thrown(&e))
     }
 }

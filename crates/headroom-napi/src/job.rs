@@ -6,15 +6,35 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use headroom_core::job::{Command, SpawnError, Stdio, Supervision, start};
-use headroom_core::journal::{Record, RuntimeDir};
+use headroom_core::boxing::{BoxId, Limits, Mode};
+use headroom_core::cgroup::Limit;
+use headroom_core::job::{Command, Entrance, Registration, SpawnError, Stdio, Supervision, start};
+use headroom_core::journal::RuntimeDir;
 use headroom_core::proc::ProcFs;
 use headroom_core::process::{OomScore, PidFd, SignalForwarder, become_subreaper, own_oom_score_adj as core_score};
+use headroom_core::systemd::{Bus, Pool, UnitLimits};
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 
-use crate::boxes::JobBox;
-use crate::error::{bad_argument, thrown};
+use crate::error::{bad_argument, bytes, thrown};
+use crate::modes::placement;
+
+/// Where a job is held, and its limits.
+#[napi(object, object_to_js = false, use_nullable = true)]
+pub struct JobPlace {
+    /// A mode and its base, as `probeModes` gave them.
+    pub mode: String,
+    /// See `mode`.
+    pub base: Option<String>,
+    /// The job's memory limit.
+    pub memory_bytes: f64,
+    /// Swap beyond it; `null` is unlimited.
+    pub swap_bytes: Option<f64>,
+    /// What all jobs of a systemd pool may use together; it counts when the pool is made.
+    pub pool_memory_bytes: f64,
+    /// Swap of the pool; `null` is unlimited.
+    pub pool_swap_bytes: Option<f64>,
+}
 
 /// What to start. The environment is this process's own, changed by `env`.
 #[napi(object, object_to_js = false, use_nullable = true)]
@@ -49,6 +69,10 @@ pub struct JobSupervision {
 pub struct JobStart {
     /// The command's process; `null` when it did not start.
     pub pid: Option<i32>,
+    /// The job's identity.
+    pub id: Option<String>,
+    /// The cgroup that carries its limits.
+    pub cgroup: Option<String>,
     /// A descriptor with one JSON line an event, now the caller's to close.
     pub events_fd: Option<i32>,
     /// Our ends of the pipes that were asked for, now the caller's to close.
@@ -62,47 +86,88 @@ pub struct JobStart {
     pub record_problem: Option<String>,
 }
 
-/// Starts a command in its box, with a thread that stays with it. The box belongs to the job from then
-/// on and is removed when its last process has ended.
+/// Makes a box and starts a command in it, with a thread that stays with it. The box is removed when its
+/// last process has ended.
 #[napi(catch_unwind)]
 pub fn start_job(
-    job_box: &mut JobBox,
+    place: JobPlace,
     command: JobCommand,
     supervision: JobSupervision,
     signals: Option<&SignalPassing>,
 ) -> napi::Result<JobStart> {
     let proc = ProcFs::system().map_err(|e| thrown(&e))?;
     let command = core_command(command, &proc)?;
-    let job_box = job_box.take()?;
-    let recorded = supervision.runtime_dir.as_ref().map(|dir| {
-        let cwd = command.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-        let runtime = Arc::new(RuntimeDir::at(Path::new(dir))?);
-        Record::new(runtime, &proc, &job_box, &supervision.command_text, &supervision.kind, &cwd.display().to_string())
-    });
-    let (record, record_problem) = match recorded.transpose() {
-        Ok(record) => (record, None),
-        Err(error) => (None, Some(error.to_string())),
+    let (runtime, runtime_problem) = match supervision.runtime_dir.as_ref().map(|dir| RuntimeDir::at(Path::new(dir))) {
+        Some(Ok(runtime)) => (Some(Arc::new(runtime)), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
     };
+    let entrance = match entrance(&proc, place, runtime.as_ref())? {
+        Ok(entrance) => entrance,
+        Err(error) => return Ok(JobStart::failed("box", error.to_string())),
+    };
+    let cwd = command.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let registration = runtime.map(|runtime| Registration {
+        runtime,
+        command: supervision.command_text,
+        kind: supervision.kind,
+        cwd: cwd.display().to_string(),
+    });
     let forwarder = signals.map(|signals| signals.inner.clone());
-    let supervision = Supervision { record, forwarder, collects_orphans: supervision.collects_orphans };
-    Ok(match start(command, job_box, supervision) {
+    let collects_orphans = supervision.collects_orphans;
+    let supervision = Supervision { registration, record: None, forwarder, collects_orphans };
+    Ok(match start(command, entrance, supervision) {
         Ok(job) => JobStart {
             pid: Some(job.pid),
+            id: Some(job.id.to_string()),
+            cgroup: job.cgroup.map(|path| path.display().to_string()),
             events_fd: Some(job.events.into_raw_fd()),
             pipe_fds: job.pipes.into_iter().map(|pipe| pipe.map(OwnedFd::into_raw_fd)).collect(),
             failure: None,
             message: None,
-            record_problem,
+            record_problem: runtime_problem.or_else(|| job.record_problem.map(|error| error.to_string())),
         },
-        Err(error) => JobStart {
+        Err(error) => JobStart::failed(failure_word(&error), error.to_string()),
+    })
+}
+
+impl JobStart {
+    fn failed(failure: &str, message: String) -> Self {
+        Self {
             pid: None,
+            id: None,
+            cgroup: None,
             events_fd: None,
             pipe_fds: Vec::new(),
-            failure: Some(failure_word(&error).to_owned()),
-            message: Some(error.to_string()),
-            record_problem,
-        },
-    })
+            failure: Some(failure.to_owned()),
+            message: Some(message),
+            record_problem: None,
+        }
+    }
+}
+
+/// A wrong argument throws; a box that cannot be made is a value.
+fn entrance(
+    proc: &ProcFs,
+    place: JobPlace,
+    runtime: Option<&Arc<RuntimeDir>>,
+) -> napi::Result<headroom_core::Result<Entrance>> {
+    let swap =
+        |swap_bytes: Option<f64>| swap_bytes.map(bytes).transpose().map(|some| some.map_or(Limit::Max, Limit::Bytes));
+    let limits = Limits { memory_bytes: bytes(place.memory_bytes)?, swap: swap(place.swap_bytes)? };
+    let pool_limits = UnitLimits { memory_bytes: bytes(place.pool_memory_bytes)?, swap: swap(place.pool_swap_bytes)? };
+    let placement = placement(&place.mode, place.base)?;
+    let id = match BoxId::new(proc) {
+        Ok(id) => id,
+        Err(error) => return Ok(Err(error)),
+    };
+    let bus = match placement.mode {
+        Mode::SystemdUser => Bus::User,
+        Mode::SystemdSystem => Bus::System,
+        _ => return Ok(placement.make_box(id, limits).map(Entrance::from)),
+    };
+    let pool = Pool { bus, limits: pool_limits, runtime: runtime.map(Arc::clone) };
+    Ok(Ok(Entrance::Pool { pool, id, limits }))
 }
 
 fn core_command(command: JobCommand, proc: &ProcFs) -> napi::Result<Command> {

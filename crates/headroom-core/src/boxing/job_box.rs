@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::boxing::{BOX_PREFIX, BoxId, Mode};
 use crate::cgroup::{Cgroup, Limit, Peak, Version};
 use crate::error::Result;
+use crate::systemd::Guard;
 
 /// What a job may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,8 @@ pub struct Limits {
 
 #[derive(Debug)]
 struct Cgroups {
-    base: Cgroup,
+    /// Below which the box was made, and is removed again; none when systemd does both.
+    base: Option<Cgroup>,
     /// Carries the limits and the counters.
     job: Cgroup,
     /// Where the processes sit (`job` itself on v1).
@@ -33,21 +35,53 @@ pub struct JobBox {
     id: BoxId,
     limits: Limits,
     cgroups: Option<Cgroups>,
+    /// The name by which the box is found in a process's cgroup path.
+    name: String,
+    /// Keeps the pool, and with it this box's counters, until this is dropped.
+    guard: Option<Guard>,
 }
 
 impl JobBox {
     pub(crate) fn without_cgroup(mode: Mode, id: BoxId, limits: Limits) -> Self {
-        Self { mode, id, limits, cgroups: None }
+        Self { mode, id, limits, cgroups: None, name: id.cgroup_name(), guard: None }
     }
 
     pub(crate) fn with_cgroup(mode: Mode, id: BoxId, limits: Limits, base: Cgroup, job: Cgroup, seat: Cgroup) -> Self {
-        Self { mode, id, limits, cgroups: Some(Cgroups { base, job, seat }) }
+        let cgroups = Some(Cgroups { base: Some(base), job, seat });
+        Self { mode, id, limits, cgroups, name: id.cgroup_name(), guard: None }
+    }
+
+    /// A box that is a whole unit of systemd's.
+    pub(crate) fn of_unit(mode: Mode, id: BoxId, limits: Limits, unit: Cgroup) -> Result<Self> {
+        let name = unit.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let seat = Cgroup::open(unit.path(), unit.version())?;
+        let cgroups = Some(Cgroups { base: None, job: unit, seat });
+        Ok(Self { mode, id, limits, cgroups, name, guard: None })
+    }
+
+    pub(crate) fn guarded_by(mut self, guard: Guard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// Where the job's processes sit, as a path below the base.
+    pub(crate) fn seat_below_base(&self) -> String {
+        let seat = self.cgroups.as_ref().map(|cgroups| cgroups.seat.path().to_path_buf()).unwrap_or_default();
+        let base = self.cgroups.as_ref().and_then(|cgroups| cgroups.base.as_ref()).map(Cgroup::path);
+        let below = base.and_then(|base| seat.strip_prefix(base).ok()).map(|below| below.display().to_string());
+        below.unwrap_or_default()
     }
 
     /// How the job is held.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// The name by which the box is found in a process's cgroup path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The job's identity.
@@ -125,13 +159,21 @@ impl JobBox {
     /// Removes the box; `false` when a process is still inside. Read peak and counters before.
     pub fn remove(&self) -> Result<bool> {
         let Some(cgroups) = &self.cgroups else { return Ok(true) };
-        cgroups.base.remove_child(self.id.cgroup_name())
+        match &cgroups.base {
+            Some(base) => base.remove_child(&self.name),
+            None => Ok(cgroups.job.pids().is_ok_and(|pids| pids.is_empty())),
+        }
+    }
+
+    /// Lets the pool end with its last process. Read everything before.
+    pub(crate) fn let_pool_go(&mut self) {
+        self.guard = None;
     }
 
     /// Whether a process's cgroup, as it reads now, is this box.
     #[must_use]
     pub fn holds(&self, membership: &crate::proc::Membership) -> bool {
-        self.cgroups.is_none() || membership.has_component(&self.id.cgroup_name())
+        self.cgroups.is_none() || membership.has_component(&self.name)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::boxing::{BoxId, Limits, Mode, Placement};
 use crate::cgroup::{Cgroup, Hierarchies, Limit, Place, Version};
 use crate::error::{Error, Result};
 use crate::proc::ProcFs;
+use crate::systemd::{Bus, Manager};
 
 /// The limit that a trial box gets, bytes.
 const TRIAL_BYTES: u64 = 64 << 20;
@@ -17,8 +18,14 @@ const EVACUATION_ROUNDS: u32 = 5;
 /// Why a mode cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// This release has no code for it.
-    NotBuilt,
+    /// There is no bus to reach systemd by.
+    NoBus,
+    /// The bus is not this user's own, so it is not trusted.
+    UnsafeBus,
+    /// The bus or the manager did not answer in time, or refused.
+    NoAnswer,
+    /// Only root may use it.
+    NotRoot,
     /// No such hierarchy is mounted, or this process is not in it.
     NotMounted,
     /// The hierarchy has no memory controller here.
@@ -38,7 +45,10 @@ impl Obstacle {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::NotBuilt => "not-built",
+            Self::NoBus => "no-bus",
+            Self::UnsafeBus => "unsafe-bus",
+            Self::NoAnswer => "no-answer",
+            Self::NotRoot => "not-root",
             Self::NotMounted => "not-mounted",
             Self::NoMemoryController => "no-memory-controller",
             Self::ReadOnly => "read-only",
@@ -66,9 +76,16 @@ pub fn probe(proc: &ProcFs) -> Vec<Verdict> {
         .into_iter()
         .map(|mode| {
             let base = match mode {
-                Mode::SystemdUser | Mode::SystemdSystem => {
-                    Err((Obstacle::NotBuilt, "this release makes its boxes without systemd".to_owned()))
-                }
+                Mode::SystemdUser => places
+                    .as_ref()
+                    .map_err(Clone::clone)
+                    .and_then(|p| probe_systemd(Bus::User, p.v2.as_ref()))
+                    .map(Some),
+                Mode::SystemdSystem => places
+                    .as_ref()
+                    .map_err(Clone::clone)
+                    .and_then(|p| probe_systemd(Bus::System, p.v2.as_ref()))
+                    .map(Some),
                 Mode::Cgroup2 => {
                     places.as_ref().map_err(Clone::clone).and_then(|p| probe_v2(proc, p.v2.as_ref())).map(Some)
                 }
@@ -83,6 +100,29 @@ pub fn probe(proc: &ProcFs) -> Vec<Verdict> {
 }
 
 type Probed<T> = Result<T, (Obstacle, String)>;
+
+/// systemd: a manager that answers and whose own cgroup has the memory controller. Where it has not, it
+/// takes `MemoryMax=` without a word and without effect (systemd #12362), so its property proves nothing.
+fn probe_systemd(bus: Bus, place: Option<&Place>) -> Probed<PathBuf> {
+    if bus == Bus::System && !rustix::process::getuid().is_root() {
+        return Err((Obstacle::NotRoot, "only root may make units of the system's manager".to_owned()));
+    }
+    let place = place.ok_or((Obstacle::NotMounted, "no cgroup v2 hierarchy is mounted".to_owned()))?;
+    let asked = Manager::of(bus).and_then(|manager| manager.control_group());
+    let path = asked.map_err(|error| {
+        let obstacle = match &error {
+            Error::Io { .. } => Obstacle::NoBus,
+            Error::Unsafe { .. } => Obstacle::UnsafeBus,
+            _ => Obstacle::NoAnswer,
+        };
+        (obstacle, error.to_string())
+    })?;
+    let dir = place.mount_point.join(path.trim_start_matches('/'));
+    if lists_memory(&Cgroup::open(&dir, Version::V2).map_err(failed)?, "cgroup.controllers")? {
+        return Ok(dir);
+    }
+    Err((Obstacle::NoMemoryController, format!("systemd's cgroup {} has no memory controller", dir.display())))
+}
 
 /// v1: boxes go below this process's own cgroup, so every limit above it holds for them too.
 fn probe_v1(proc: &ProcFs, place: Option<&Place>) -> Probed<PathBuf> {
@@ -126,17 +166,18 @@ fn check_writable(place: &Place) -> Probed<()> {
 
 fn check_v2_dir(dir: &Path) -> Probed<()> {
     let cgroup = Cgroup::open(dir, Version::V2).map_err(failed)?;
-    let lists_memory = |file: &str| -> Probed<bool> {
-        let text = cgroup.dir().read_if_present(file).map_err(failed)?.unwrap_or_default();
-        Ok(text.split_ascii_whitespace().any(|controller| controller == "memory"))
-    };
-    if !lists_memory("cgroup.controllers")? {
+    if !lists_memory(&cgroup, "cgroup.controllers")? {
         return Err((Obstacle::NoMemoryController, format!("{} has no memory controller", dir.display())));
     }
-    if lists_memory("cgroup.subtree_control")? {
+    if lists_memory(&cgroup, "cgroup.subtree_control")? {
         return Ok(());
     }
     cgroup.dir().write("cgroup.subtree_control", "+memory").map_err(failed)
+}
+
+fn lists_memory(cgroup: &Cgroup, file: &str) -> Probed<bool> {
+    let text = cgroup.dir().read_if_present(file).map_err(failed)?.unwrap_or_default();
+    Ok(text.split_ascii_whitespace().any(|controller| controller == "memory"))
 }
 
 /// Makes a box, and lets a process of ours in and out of it.

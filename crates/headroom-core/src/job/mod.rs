@@ -1,5 +1,6 @@
 //! One job from start to end: spawned into its box before exec, watched, accounted for.
 
+mod entrance;
 mod events;
 mod kernel_log;
 mod report;
@@ -8,9 +9,10 @@ mod supervise;
 mod userspace_cap;
 mod watched;
 
+pub use entrance::{Entrance, Registration};
 pub use events::Event;
 pub use report::{Ended, LeftProcess, Victim};
-pub use spawn::{Command, SpawnError, Spawned, Stdio, enter_trial, spawn};
+pub use spawn::{Command, SpawnError, Spawned, Stdio, enter_trial, spawn, spawn_admitted};
 pub(crate) use supervise::guard_orphan;
 pub use supervise::{RunningJob, Supervision, members_of, start};
 pub use userspace_cap::UserspaceCap;

@@ -100,12 +100,72 @@ pub struct Spawned {
 /// the two cannot be confused; the real number travels in the report pipe.
 const BOX_FAILED: i32 = libc::ENOMEDIUM;
 
-/// Starts a command inside a box.
+/// Starts a command inside a box that is there.
 pub fn spawn(command: &Command, job_box: &JobBox) -> Result<Spawned, SpawnError> {
+    let entry = job_box.entry()?;
+    launch(command, entry.as_ref().map_or(Door::Open, |entry| Door::File(entry.as_raw_fd())))
+}
+
+/// Starts a command whose box somebody else must put it into: the child waits before exec until `admit`,
+/// which gets its number, has answered.
+pub fn spawn_admitted(
+    command: &Command,
+    admit: impl FnOnce(i32) -> Result<JobBox> + Send,
+) -> Result<(Spawned, JobBox), SpawnError> {
+    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| Error::call("pipe2", e));
+    let ((pid_reader, pid_writer), (go_reader, go_writer)) = (pipe()?, pipe()?);
+    let gate = Gate { pid: pid_writer.as_raw_fd(), go: go_reader.as_raw_fd(), parents_end: go_writer.as_raw_fd() };
+    let (spawned, admitted) = std::thread::scope(|scope| {
+        let admission = scope.spawn(move || {
+            let mut pid = [0; 4];
+            io::Read::read_exact(&mut File::from(pid_reader), &mut pid).ok()?;
+            let admitted = admit(i32::from_ne_bytes(pid));
+            let _the_child_may_be_gone = write_all(go_writer.as_raw_fd(), &[u8::from(admitted.is_ok())]);
+            Some(admitted)
+        });
+        let spawned = launch(command, Door::Gate(gate));
+        // Without a child nobody else holds this end: the admission's read ends.
+        drop(pid_writer);
+        (spawned, admission.join().ok().flatten())
+    });
+    match (spawned, admitted) {
+        (Ok(spawned), Some(Ok(job_box))) => Ok((spawned, job_box)),
+        (_, Some(Err(error))) => Err(SpawnError::Box { source: io::Error::other(error.to_string()) }),
+        (Err(error), admitted) => {
+            if let Some(Ok(job_box)) = admitted {
+                let _nothing_is_inside = job_box.remove();
+            }
+            Err(error)
+        }
+        (Ok(_), None) => Err(SpawnError::Box { source: io::Error::other("the job was not admitted") }),
+    }
+}
+
+/// How a child gets in.
+#[derive(Clone, Copy)]
+enum Door {
+    /// There is nothing to enter.
+    Open,
+    /// By writing to this `cgroup.procs`.
+    File(RawFd),
+    /// By waiting for somebody to move it.
+    Gate(Gate),
+}
+
+#[derive(Clone, Copy)]
+struct Gate {
+    /// The child tells its number here.
+    pid: RawFd,
+    /// And waits here for one byte, 1 to go on.
+    go: RawFd,
+    /// The other end of `go`, closed in the child so that the parent's death ends the wait.
+    parents_end: RawFd,
+}
+
+fn launch(command: &Command, door: Door) -> Result<Spawned, SpawnError> {
     let Some((program, words)) = command.argv.split_first() else {
         return Err(Error::call("spawn", rustix::io::Errno::INVAL).into());
     };
-    let entry = job_box.entry()?;
     let (failure_reader, failure_writer) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| Error::call("pipe2", e))?;
 
@@ -120,11 +180,7 @@ pub fn spawn(command: &Command, job_box: &JobBox) -> Result<Spawned, SpawnError>
             .map_err(|source| SpawnError::WorkingDirectory { cwd: cwd.clone(), source })?;
         child.current_dir(cwd);
     }
-    let hooks = ChildHooks {
-        entry: entry.as_ref().map(AsRawFd::as_raw_fd),
-        oom_score: command.oom_score,
-        failure: failure_writer.as_raw_fd(),
-    };
+    let hooks = ChildHooks { door, oom_score: command.oom_score, failure: failure_writer.as_raw_fd() };
     // SAFETY: the closure makes async-signal-safe calls only and allocates nothing.
     unsafe { child.pre_exec(move || hooks.run()) };
 
@@ -139,7 +195,7 @@ pub fn spawn(command: &Command, job_box: &JobBox) -> Result<Spawned, SpawnError>
 /// What the child does between fork and exec.
 #[derive(Clone, Copy)]
 struct ChildHooks {
-    entry: Option<RawFd>,
+    door: Door,
     oom_score: Option<OomScore>,
     failure: RawFd,
 }
@@ -148,9 +204,12 @@ impl ChildHooks {
     fn run(self) -> io::Result<()> {
         default_signals();
         keep_standard_streams();
-        if let Some(entry) = self.entry
-            && let Err(errno) = write_all(entry, b"0")
-        {
+        let entered = match self.door {
+            Door::Open => Ok(()),
+            Door::File(entry) => write_all(entry, b"0"),
+            Door::Gate(gate) => gate.pass(),
+        };
+        if let Err(errno) = entered {
             let _reader_may_be_gone = write_all(self.failure, &errno.to_ne_bytes());
             return Err(io::Error::from_raw_os_error(BOX_FAILED));
         }
@@ -158,6 +217,20 @@ impl ChildHooks {
             raise_oom_score(score.as_bytes());
         }
         Ok(())
+    }
+}
+
+impl Gate {
+    fn pass(self) -> Result<(), i32> {
+        // SAFETY: this child's own copy of the parent's end, used by nobody in the child.
+        unsafe { libc::close(self.parents_end) };
+        // SAFETY: asks for a number, cannot fail.
+        let pid = unsafe { libc::getpid() };
+        write_all(self.pid, &pid.to_ne_bytes())?;
+        let mut go = 0_u8;
+        // SAFETY: one byte is written to a valid place.
+        let got = unsafe { libc::read(self.go, (&raw mut go).cast(), 1) };
+        if got == 1 && go == 1 { Ok(()) } else { Err(libc::ECANCELED) }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The thread that stays with a job: waits for its command, samples, enforces the cap where the kernel
 //! does not, counts escapes, and closes the account before the box is removed.
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use crate::boxing::{JobBox, Mode};
 use crate::cgroup::{Peak, PeakSource};
 use crate::error::{Error, Result};
+use crate::job::entrance::{Entered, Entrance, Registration};
 use crate::job::events::EventSink;
 use crate::job::kernel_log::KernelLog;
-use crate::job::spawn::{Command, SpawnError, spawn};
+use crate::job::spawn::{Command, SpawnError};
 use crate::job::watched::{JOB_VARIABLE, Watched, describe, job_mark};
 use crate::job::{Ended, Event, LeftProcess, UserspaceCap, Victim};
 use crate::journal::Record;
@@ -27,10 +30,15 @@ const ESCAPES_EVERY: Duration = Duration::from_secs(2);
 /// How long the last processes of a job (the rest of a pipeline) may take to end after its command.
 const SETTLE_PATIENCE: Duration = Duration::from_millis(100);
 
+/// A process that held less than this part of the cap is nobody the kernel would have chosen.
+const LARGE_PART: u64 = 8;
+
 /// How a job is looked after.
 #[derive(Debug, Default)]
 pub struct Supervision {
-    /// Where the job is on record while it lives.
+    /// Puts the job on record when it starts.
+    pub registration: Option<Registration>,
+    /// A record of the job that is there already.
     pub record: Option<Record>,
     /// Passes this process's signals on to the command.
     pub forwarder: Option<SignalForwarder>,
@@ -43,6 +51,12 @@ pub struct Supervision {
 pub struct RunningJob {
     /// The command's process number.
     pub pid: i32,
+    /// Its identity.
+    pub id: crate::boxing::BoxId,
+    /// The cgroup that carries its limits.
+    pub cgroup: Option<PathBuf>,
+    /// Why it is not on record, when it should be.
+    pub record_problem: Option<Error>,
     /// The reading end of the event lines; closed by the thread after the last one.
     pub events: OwnedFd,
     /// Our ends of the pipes that were asked for.
@@ -52,21 +66,32 @@ pub struct RunningJob {
 }
 
 /// Starts a command in its box and a thread that stays with it.
-pub fn start(mut command: Command, job_box: JobBox, mut supervision: Supervision) -> Result<RunningJob, SpawnError> {
+pub fn start(
+    mut command: Command,
+    entrance: impl Into<Entrance>,
+    mut supervision: Supervision,
+) -> Result<RunningJob, SpawnError> {
     let proc = ProcFs::system()?;
+    let entrance = entrance.into();
     command.env.retain(|(name, _)| name != JOB_VARIABLE);
-    let mark = job_mark(job_box.id());
+    let mark = job_mark(entrance.id());
     command.env.extend(mark.split_once('=').map(|(name, value)| (name.into(), value.into())));
     let (reader, writer) = UnixStream::pair().map_err(|e| Error::call("socketpair", e))?;
     let kernel_log = KernelLog::from_now();
     let began = Instant::now();
 
-    let spawned = spawn(&command, &job_box).inspect_err(|_| {
-        let _nothing_is_inside = job_box.remove();
+    let entered = entrance.spawn(&proc, &command, supervision.registration.as_ref());
+    let Entered { spawned, job_box, record } = entered.inspect_err(|_| {
         if let Some(record) = supervision.record.take() {
             record.erase();
         }
     })?;
+    let mut record_problem = None;
+    match record {
+        Some(Ok(record)) => supervision.record = Some(record),
+        Some(Err(error)) => record_problem = Some(error),
+        None => {}
+    }
     // The child is not collected before this thread's successor does it, so the number is still its own.
     let process = Arc::new(PidFd::open(spawned.pid)?);
     if let Some(forwarder) = &supervision.forwarder {
@@ -76,6 +101,7 @@ pub fn start(mut command: Command, job_box: JobBox, mut supervision: Supervision
     if let (Some(record), Some(root)) = (&mut supervision.record, root) {
         record.set_root(root);
     }
+    let (id, cgroup) = (job_box.id(), job_box.cgroup_path());
     let watch = Watch {
         watched: Watched::new(job_box.id(), root),
         cap: (job_box.mode() == Mode::Userspace)
@@ -91,7 +117,7 @@ pub fn start(mut command: Command, job_box: JobBox, mut supervision: Supervision
         sampled_peak_bytes: 0,
         oom_kills_told: 0,
         cap_victims: Vec::new(),
-        last_large: Vec::new(),
+        seen_large: HashMap::new(),
         next_escapes_look: began + ESCAPES_EVERY,
         escaped: 0,
     };
@@ -99,7 +125,8 @@ pub fn start(mut command: Command, job_box: JobBox, mut supervision: Supervision
         .name("headroom-job".to_owned())
         .spawn(move || watch.stay())
         .map_err(|e| Error::call("thread", e))?;
-    Ok(RunningJob { pid: spawned.pid, events: reader.into(), pipes: spawned.pipes, process })
+    let events = reader.into();
+    Ok(RunningJob { pid: spawned.pid, id, cgroup, events, pipes: spawned.pipes, process, record_problem })
 }
 
 struct Watch {
@@ -116,8 +143,8 @@ struct Watch {
     sampled_peak_bytes: u64,
     oom_kills_told: u64,
     cap_victims: Vec<Victim>,
-    /// The largest processes at the last sample, for the case that the kernel's log may not be read.
-    last_large: Vec<LeftProcess>,
+    /// The most that each large process was seen to hold, for the case that the kernel's log may not be read.
+    seen_large: HashMap<i32, LeftProcess>,
     next_escapes_look: Instant,
     escaped: u64,
 }
@@ -165,7 +192,12 @@ impl Watch {
         let usage = cgroup.usage_bytes().ok().flatten().unwrap_or(0);
         self.sampled_peak_bytes = self.sampled_peak_bytes.max(usage);
         if usage > self.job_box.limits().memory_bytes / 2 {
-            self.last_large = describe(&self.proc, cgroup.pids().unwrap_or_default());
+            for process in describe(&self.proc, cgroup.pids().unwrap_or_default()) {
+                let seen = self.seen_large.entry(process.pid).or_insert_with(|| process.clone());
+                if process.rss_bytes > seen.rss_bytes {
+                    *seen = process;
+                }
+            }
         }
         let count = self.job_box.oom_kills().unwrap_or(0);
         if count > self.oom_kills_told {
@@ -236,14 +268,22 @@ impl Watch {
         if oom_kills == 0 {
             return Vec::new();
         }
-        let logged = self.kernel_log.as_mut().map(|log| log.victims_in(&self.job_box.id().cgroup_name()));
+        let logged = self.kernel_log.as_mut().map(|log| log.victims_in(self.job_box.name()));
         if let Some(victims) = logged.filter(|victims| !victims.is_empty()) {
             return victims;
         }
-        // The kernel takes the largest: of those that were large and are gone, so many as it killed.
-        let is_gone = |process: &&LeftProcess| !matches!(self.proc.living(process.pid), Ok(Some(_)));
-        let gone = self.last_large.iter().filter(is_gone).take(usize::try_from(oom_kills).unwrap_or(0));
-        gone.map(|p| Victim { pid: p.pid, name: p.name.clone(), rss_bytes: p.rss_bytes }).collect()
+        // The kernel takes the largest: of those that were large and are gone, so many as it killed. One
+        // that grew and died between two samples stays unknown, rather than somebody else be blamed.
+        let large_bytes = self.job_box.limits().memory_bytes / LARGE_PART;
+        let is_gone = |pid| !matches!(self.proc.living(pid), Ok(Some(_)));
+        let mut gone: Vec<&LeftProcess> = self
+            .seen_large
+            .values()
+            .filter(|process| process.rss_bytes >= large_bytes && is_gone(process.pid))
+            .collect();
+        gone.sort_by_key(|process| std::cmp::Reverse(process.rss_bytes));
+        gone.truncate(usize::try_from(oom_kills).unwrap_or(usize::MAX));
+        gone.into_iter().map(|p| Victim { pid: p.pid, name: p.name.clone(), rss_bytes: p.rss_bytes }).collect()
     }
 
     /// Removes the box, or leaves it on record with the processes that keep it.
@@ -256,6 +296,7 @@ impl Watch {
                 record.keep_as_left();
             }
         }
+        self.job_box.let_pool_go();
     }
 }
 

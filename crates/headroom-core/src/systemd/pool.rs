@@ -1,0 +1,191 @@
+//! The pool: one delegated scope that carries the sum of all jobs' limits, with a leaf below it for each
+//! job. It is made with the first job and ends with the last one's guard.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use crate::boxing::{BoxId, JobBox, Limits, Mode, Placement};
+use crate::cgroup::{Cgroup, Hierarchies, Version};
+use crate::error::{Error, Result};
+use crate::journal::RuntimeDir;
+use crate::proc::ProcFs;
+use crate::systemd::Bus;
+use crate::systemd::Guard;
+use crate::systemd::manager::{Manager, UnitLimits};
+
+/// Every pool unit's name starts with this.
+const UNIT_PREFIX: &str = "headroom-pool-";
+/// Where guards sit, so that the pool's own directory has no process and its leaves can have limits.
+const GUARD_SEAT: &str = "guard";
+/// How long somebody else may take to make the pool.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+/// Which pool, and what it may use in all.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    /// Whose manager makes it.
+    pub bus: Bus,
+    /// The sum for all jobs.
+    pub limits: UnitLimits,
+    /// Where the present pool is on record; without it every process has a pool of its own.
+    pub runtime: Option<Arc<RuntimeDir>>,
+}
+
+/// A pool as it is on record.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+struct Present {
+    unit: String,
+    cgroup: PathBuf,
+}
+
+impl Pool {
+    /// Puts a process (which must not run anything yet) into a new box of the pool. One call to the
+    /// manager at most: none when the pool is there and plain files suffice.
+    pub fn admit(&self, proc: &ProcFs, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let guard = Guard::start()?;
+        // Held until the pool is on record: two who begin at once share one pool.
+        let _lock = self.lock();
+        let present = self.present();
+        let admitted = match &present {
+            Some(present) => self
+                .admit_to(present, &guard, pid, id, limits)
+                .or_else(|_it_ended_meanwhile| self.admit_to_new(proc, &guard, pid, id, limits)),
+            None => self.admit_to_new(proc, &guard, pid, id, limits),
+        };
+        let job_box = admitted?.guarded_by(guard);
+        // The reply of a manager proves nothing; the process's own cgroup does.
+        let membership = proc.membership(pid)?.ok_or(Error::Gone { pid })?;
+        if job_box.holds(&membership) {
+            return Ok(job_box);
+        }
+        let _empty = job_box.remove();
+        Err(Error::call("moving the job", std::io::Error::other("it is not where systemd said it is")))
+    }
+
+    fn mode(&self) -> Mode {
+        match self.bus {
+            Bus::User => Mode::SystemdUser,
+            Bus::System => Mode::SystemdSystem,
+        }
+    }
+
+    fn make_box(&self, cgroup: &Path, id: BoxId, limits: Limits) -> Result<JobBox> {
+        Placement { mode: self.mode(), base: Some(cgroup.to_path_buf()) }.make_box(id, limits)
+    }
+
+    fn admit_to(&self, present: &Present, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let job_box = self.make_box(&present.cgroup, id, limits)?;
+        let admitted = job_box.enter(pid).or_else(|error| match error.errno() {
+            // From a login session or a system service files do not lead here: the manager may move us.
+            Some(libc::EACCES | libc::EPERM) => {
+                let seat = format!("/{}", job_box.seat_below_base());
+                self.on_manager(|manager| manager.attach(&present.unit, &seat, &[pid, guard.pid()]))
+            }
+            _ => Err(error),
+        });
+        let seated = admitted.and_then(|()| seat_guard(&present.cgroup, guard));
+        if let Err(error) = seated {
+            let _nothing_is_inside = job_box.remove();
+            return Err(error);
+        }
+        Ok(job_box)
+    }
+
+    fn admit_to_new(&self, proc: &ProcFs, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let own = proc.own_key()?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let unit = format!("{UNIT_PREFIX}{}-{}-{number}.scope", own.pid, own.start_ticks);
+        let description = "Memory-capped jobs of hermes-headroom";
+        self.on_manager(|manager| manager.start_scope(&unit, description, self.limits, &[guard.pid(), pid]))?;
+        let cgroup = cgroup_of(proc, guard.pid())?;
+        if !cgroup.ends_with(&unit) {
+            return Err(Error::call("moving the job", std::io::Error::other("it is not in the unit that was made")));
+        }
+        if let Ok(job_box) = self.furnish(&cgroup, guard, pid, id, limits) {
+            self.record(&Present { unit, cgroup });
+            return Ok(job_box);
+        }
+        // No leaf can be made there: the unit itself becomes the job's box.
+        let whole = UnitLimits { memory_bytes: limits.memory_bytes, swap: limits.swap };
+        self.on_manager(|manager| manager.set_limits(&unit, whole))?;
+        JobBox::of_unit(self.mode(), id, limits, Cgroup::open(&cgroup, Version::V2)?)
+    }
+
+    /// Turns a new unit's cgroup into a pool and seats its first job.
+    fn furnish(&self, cgroup: &Path, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let pool = Cgroup::open(cgroup, Version::V2)?;
+        let seat = pool.make_child(GUARD_SEAT)?;
+        seat.enter(guard.pid())?;
+        seat.enter(pid)?;
+        pool.dir().write("cgroup.subtree_control", "+memory")?;
+        let job_box = self.make_box(cgroup, id, limits)?;
+        job_box.enter(pid)?;
+        Ok(job_box)
+    }
+
+    fn on_manager<T>(&self, action: impl FnOnce(&Manager) -> Result<T>) -> Result<T> {
+        let result = action(&Manager::of(self.bus)?);
+        if let Err(Error::Call { source, .. }) = &result
+            && source.kind() == std::io::ErrorKind::TimedOut
+        {
+            Manager::forget(self.bus);
+        }
+        result
+    }
+
+    fn file(&self, ending: &str) -> String {
+        format!("pool-{}{ending}", self.mode())
+    }
+
+    /// The pool on record, if it is still there.
+    fn present(&self) -> Option<Present> {
+        let runtime = self.runtime.as_ref()?;
+        let file = runtime.open_file(&self.file(".json"), OFlags::RDONLY).ok()?;
+        let present: Present = serde_json::from_reader(std::io::Read::take(file, 1 << 16)).ok()?;
+        let is_ours = present.unit.starts_with(UNIT_PREFIX) && present.cgroup.ends_with(&present.unit);
+        (is_ours && present.cgroup.join(GUARD_SEAT).is_dir()).then_some(present)
+    }
+
+    /// A pool that is not on record serves one process; that is all that is lost.
+    fn record(&self, present: &Present) {
+        let Some(runtime) = &self.runtime else { return };
+        let temporary = self.file(".tmp");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+        if let Ok(file) = runtime.open_file(&temporary, flags)
+            && serde_json::to_writer(file, present).is_ok()
+        {
+            let _see_above = runtime.rename(&temporary, &self.file(".json"));
+        }
+    }
+
+    fn lock(&self) -> Option<std::fs::File> {
+        let runtime = self.runtime.as_ref()?;
+        let file = runtime.open_file(&self.file(".lock"), OFlags::RDWR | OFlags::CREATE).ok()?;
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        while file.try_lock().is_err() {
+            if Instant::now() > deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Some(file)
+    }
+}
+
+fn seat_guard(pool: &Path, guard: &Guard) -> Result<()> {
+    Cgroup::open(pool.join(GUARD_SEAT), Version::V2)?.enter(guard.pid())
+}
+
+/// The directory of a process's v2 cgroup.
+fn cgroup_of(proc: &ProcFs, pid: i32) -> Result<PathBuf> {
+    let gone = || Error::Gone { pid };
+    let path = proc.membership(pid)?.ok_or_else(gone)?.v2.ok_or_else(gone)?;
+    let place = Hierarchies::of_self(proc)?.v2.ok_or_else(gone)?;
+    Ok(place.mount_point.join(path.trim_start_matches('/')))
+}

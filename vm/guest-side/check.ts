@@ -1,0 +1,112 @@
+/**
+ * The checks of one situation, run inside a guest, in that situation. Prints one line a check:
+ * `CHECK ok|FAIL NAME: DETAIL`. Words: the mode that must be chosen, and how many launches to try.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { HeadroomReport } from "../../dist/outcome/report.js";
+import type { SelftestResult } from "../../dist/selftest/selftest.js";
+import { countEscapes } from "./escapes.js";
+
+const CLI = "/mnt/host/bin/hermes-headroom.js";
+const HOG = "head -c 400m /dev/zero | tail > /dev/null";
+const CAP_MB = 100;
+
+const [expectedMode = "", launchesWord = "0"] = process.argv.slice(2);
+const isKernelMode = expectedMode !== "userspace";
+const scratch = mkdtempSync(join(tmpdir(), "check-"));
+let failures = 0;
+
+const check = (name: string, ok: boolean, detail: unknown): void => {
+  if (!ok) failures += 1;
+  const text = typeof detail === "string" ? detail : JSON.stringify(detail);
+  process.stdout.write(`CHECK ${ok ? "ok" : "FAIL"} ${name}: ${text.replaceAll("\n", " ")}\n`);
+};
+
+const cli = (words: string[]) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], { encoding: "utf8" });
+  return { code: status, stdout, stderr };
+};
+
+const runJob = (script: string, ...options: string[]) => {
+  const file = join(scratch, "report.json");
+  const result = cli(["run", "--memory", String(CAP_MB), "--report", file, ...options, "--", "sh", "-c", script]);
+  let report: Partial<HeadroomReport> = {};
+  try {
+    report = JSON.parse(readFileSync(file, "utf8")) as HeadroomReport;
+  } catch {
+    // The checks on its fields fail and show what was printed.
+  }
+  return { ...result, report };
+};
+
+const ownCgroup = (): string => readFileSync("/proc/self/cgroup", "utf8");
+
+const checkSelftest = (): void => {
+  const { code, stdout, stderr } = cli(["selftest", "--json"]);
+  const result = JSON.parse(stdout || "{}") as Partial<SelftestResult>;
+  check(
+    "selftest verdict",
+    code === 0 && result.result === (isKernelMode ? "pass" : "degraded"),
+    result.result ?? stderr,
+  );
+  check("selftest mode", result.mode === expectedMode, result.mode ?? stderr);
+  const reasons = result.checks?.filter(({ name }) => name.startsWith("mode ")) ?? [];
+  check(
+    "better modes have a reason",
+    reasons.every(({ detail }) => detail !== ""),
+    reasons.map(({ name }) => name),
+  );
+};
+
+const checkKill = (): void => {
+  const before = ownCgroup();
+  const { code, stdout, stderr, report } = runJob(`${HOG}; echo "saw $?"; exit 7`);
+  check("the shell lives and sees 137", stdout === "saw 137\n" && code === 7, { code, stdout, stderr });
+  check("the report tells the kill", report.oom_killed === true && report.mode === expectedMode, report);
+  check("isolated is true to the kernel's limit", report.isolated === isKernelMode, report.isolated);
+  const peak = report.peak_mb ?? 0;
+  // Where headroom itself is the limit, a job can overshoot between two looks; emulation is slow.
+  check(
+    "the peak is near the cap",
+    peak >= 60 && (!isKernelMode || peak <= CAP_MB),
+    `${peak} MB, ${report.peak_source}`,
+  );
+  check("the note has a next step", /Next: /.test(report.note ?? ""), report.note ?? "none");
+  check("the starter was not touched", ownCgroup() === before, "same cgroup");
+};
+
+const checkNeighbour = async (): Promise<void> => {
+  const words = ["run", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go; echo fine; exit 3"];
+  const neighbour = spawn(process.execPath, [CLI, ...words], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(neighbour.stdout, "data");
+  const { report } = runJob(`${HOG}; true`);
+  neighbour.stdin.end("go\n");
+  const [code] = (await once(neighbour, "exit")) as [number];
+  check("a second job is untouched by the kill of the first", code === 3 && report.oom_killed === true, {
+    code,
+    report,
+  });
+};
+
+const checkScore = (): void => {
+  const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
+  const job = Number(runJob("cat /proc/self/oom_score_adj").stdout);
+  check("the job is preferred by a machine-wide kill", job > own, `own ${own}, job ${job}`);
+};
+
+const checkEscapes = async (launches: number): Promise<void> => {
+  const { inside, outside, incomplete } = await countEscapes(launches);
+  const detail = `${launches} launches, ${inside} processes inside, ${outside} outside, ${incomplete} incomplete`;
+  check("nothing escapes", outside === 0 && incomplete === 0, detail);
+};
+
+checkSelftest();
+checkKill();
+await checkNeighbour();
+checkScore();
+if (isKernelMode && Number(launchesWord) > 0) await checkEscapes(Number(launchesWord));
+process.exitCode = failures > 0 ? 1 : 0;

@@ -1,0 +1,30 @@
+# The script of one boot. Arguments: launches, then SITUATION:MODE …, or `greedy`.
+. "$BED/lib.sh"
+NODE="node /mnt/host/target/guest-side"
+launches=$1
+shift
+
+nothing_left() { # nothing of ours is left after idle
+  sleep 1
+  local units cgroups
+  units=$(user-do systemctl --user list-units --all --no-legend 'headroom*' 2> /dev/null; systemctl list-units --all --no-legend 'headroom*' 2> /dev/null)
+  cgroups=$(find /sys/fs/cgroup -name 'headroom-[jp]*' 2> /dev/null)
+  if [ -z "$units$cgroups" ]; then echo "CHECK ok nothing is left: no unit, no cgroup"; else echo "CHECK FAIL nothing is left: $units $cgroups"; fi
+}
+
+for word in "$@"; do
+  if [ "$word" = greedy ]; then
+    echo "CELL greedy"
+    as_user_service $NODE/greedy.js
+    nothing_left
+    continue
+  fi
+  situation=${word%%:*} mode=${word#*:}
+  echo "CELL $situation"
+  "$situation" $NODE/check.js "$mode" "$launches"
+  if [ "$situation" = as_user_service ] && [ "$mode" = systemd-user ]; then
+    as_user_service $NODE/manager.js
+  fi
+  nothing_left
+done
+echo "CELL end"

@@ -1,0 +1,90 @@
+/**
+ * Three greedy jobs at once beside a heartbeat, inside a guest with swap. The sum of the jobs must stay
+ * within the pool, and the heartbeat must not stall. Prints `CHECK …` lines as check.ts does.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { HeadroomReport } from "../../dist/outcome/report.js";
+
+const CLI = "/mnt/host/bin/hermes-headroom.js";
+const HOG = "for round in 1 2; do head -c 900m /dev/zero | tail > /dev/null; done; exit 9";
+const JOBS = 3;
+const BEAT_MS = 50;
+const LONGEST_GAP_MS = 1000;
+
+const scratch = mkdtempSync(join(tmpdir(), "greedy-"));
+
+const check = (name: string, ok: boolean, detail: string): void => {
+  if (!ok) process.exitCode = 1;
+  process.stdout.write(`CHECK ${ok ? "ok" : "FAIL"} ${name}: ${detail}\n`);
+};
+
+/** The heartbeat has a thread of its own, as an agent's main loop has: the checks' own work is no stall. */
+const HEARTBEAT = `
+  const { parentPort } = require("node:worker_threads");
+  let last = performance.now();
+  let longest = 0;
+  setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  }, ${BEAT_MS});
+  parentPort.on("message", () => parentPort.postMessage(longest));
+`;
+
+/** The pool's cgroup, and the most it was seen to hold. */
+const watchPool = () => {
+  const base = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice";
+  const seen = { limitMb: 0, mostMb: 0 };
+  const timer = setInterval(() => {
+    for (const name of readdirSync(base).filter((entry) => entry.startsWith("headroom-pool-"))) {
+      try {
+        seen.limitMb = Math.round(Number(readFileSync(join(base, name, "memory.max"), "utf8")) / 1048576);
+        seen.mostMb = Math.max(
+          seen.mostMb,
+          Math.round(Number(readFileSync(join(base, name, "memory.current"), "utf8")) / 1048576),
+        );
+      } catch {
+        // It went meanwhile.
+      }
+    }
+  }, 100);
+  return { seen, stop: () => clearInterval(timer) };
+};
+
+const startJob = (index: number) => {
+  const file = join(scratch, `${index}.json`);
+  const child = spawn(process.execPath, [CLI, "run", "--memory", "400", "--report", file, "--", "sh", "-c", HOG], {
+    stdio: "ignore",
+  });
+  return { file, exited: once(child, "exit") as Promise<[number | null]> };
+};
+
+const heartbeat = new Worker(HEARTBEAT, { eval: true });
+await once(heartbeat, "online");
+const pool = watchPool();
+const jobs = Array.from({ length: JOBS }, (_, index) => startJob(index));
+const exits = await Promise.all(jobs.map(async ({ exited }) => (await exited)[0]));
+pool.stop();
+heartbeat.postMessage("tell");
+const [gapMs] = (await once(heartbeat, "message")) as [number];
+await heartbeat.terminate();
+
+const reports = jobs.map(({ file }) => JSON.parse(readFileSync(file, "utf8")) as HeadroomReport);
+check(
+  "each job ends by itself",
+  exits.every((code) => code === 9),
+  JSON.stringify(exits),
+);
+check(
+  "each job is told of its kill",
+  reports.every((report) => report.oom_killed),
+  JSON.stringify(reports.map(({ peak_mb, oom_killed }) => ({ peak_mb, oom_killed }))),
+);
+const { limitMb, mostMb } = pool.seen;
+check("the jobs together stay within the pool", mostMb > 0 && mostMb <= limitMb, `${mostMb} of ${limitMb} MB`);
+check("the heartbeat does not stall", gapMs <= LONGEST_GAP_MS, `longest gap ${Math.round(gapMs)} ms`);

@@ -1,0 +1,119 @@
+/** What is tested in guests: boots, the situations in each, and what is expected there. */
+import type { GuestOptions } from "./guest.js";
+import type { Suite } from "./suites.js";
+
+/** A way an agent can be running; a function of in-guest/lib.sh. */
+export type Situation =
+  | "as_user_service"
+  | "as_session"
+  | "as_system_service_user"
+  | "as_root"
+  | "in_container"
+  | "in_readonly_container"
+  | "in_readonly_cgroupfs";
+
+export interface Cell {
+  situation: Situation;
+  /** The mode that must be chosen. */
+  mode: "systemd-user" | "systemd-system" | "cgroup2" | "userspace";
+}
+
+export interface Boot {
+  name: string;
+  suite: Suite;
+  /** Part of the short matrix. */
+  isShort: boolean;
+  options: Partial<Pick<GuestOptions, "kernelArgs" | "swap" | "swapMb" | "userManager" | "memoryMb">>;
+  cells: Cell[];
+  /** Three greedy jobs at once beside a heartbeat. */
+  isGreedy?: boolean;
+}
+
+const USUAL: Cell[] = [
+  { situation: "as_user_service", mode: "systemd-user" },
+  { situation: "as_session", mode: "systemd-user" },
+  { situation: "as_system_service_user", mode: "systemd-user" },
+  { situation: "as_root", mode: "systemd-system" },
+];
+
+const CONTAINERS: Cell[] = [
+  { situation: "in_container", mode: "cgroup2" },
+  { situation: "in_readonly_container", mode: "userspace" },
+  { situation: "in_readonly_cgroupfs", mode: "userspace" },
+];
+
+const usual = (suite: Suite, isShort: boolean): Boot => ({
+  name: `${suite}`,
+  suite,
+  isShort,
+  options: {},
+  cells: USUAL,
+});
+
+/** Every boot. The short matrix is what continuous integration runs. */
+export const BOOTS: readonly Boot[] = [
+  usual("bookworm", true),
+  usual("trixie", true),
+  usual("bullseye", false),
+  {
+    name: "bookworm, containers",
+    suite: "bookworm",
+    isShort: true,
+    options: { userManager: "none" },
+    cells: CONTAINERS,
+  },
+  {
+    name: "bookworm, no memory controller, no PSI",
+    suite: "bookworm",
+    isShort: true,
+    options: { kernelArgs: ["cgroup_disable=memory", "psi=0"] },
+    cells: [
+      { situation: "as_user_service", mode: "userspace" },
+      { situation: "as_session", mode: "userspace" },
+      { situation: "as_root", mode: "userspace" },
+    ],
+  },
+  {
+    name: "trixie, no memory controller",
+    suite: "trixie",
+    isShort: false,
+    options: { kernelArgs: ["cgroup_disable=memory"] },
+    cells: [
+      { situation: "as_user_service", mode: "userspace" },
+      { situation: "as_root", mode: "userspace" },
+    ],
+  },
+  {
+    name: "bookworm, no user bus",
+    suite: "bookworm",
+    isShort: false,
+    options: { userManager: "no-bus" },
+    cells: [
+      { situation: "as_user_service", mode: "cgroup2" },
+      { situation: "as_system_service_user", mode: "userspace" },
+    ],
+  },
+  {
+    name: "bookworm, no PSI",
+    suite: "bookworm",
+    isShort: false,
+    options: { kernelArgs: ["psi=0"] },
+    cells: [{ situation: "as_user_service", mode: "systemd-user" }],
+  },
+  {
+    name: "bookworm, zram, greedy jobs",
+    suite: "bookworm",
+    isShort: true,
+    options: { swap: "zram", swapMb: 512 },
+    cells: [],
+    isGreedy: true,
+  },
+  {
+    name: "trixie, disk swap, greedy jobs",
+    suite: "trixie",
+    isShort: false,
+    options: { swap: "disk", swapMb: 512 },
+    cells: [],
+    isGreedy: true,
+  },
+];
