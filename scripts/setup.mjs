@@ -19,7 +19,7 @@ const setup = () => {
   checkNode();
   step(
     "dependencies",
-    ["package.json", "package-lock.json"],
+    ["package-lock.json"],
     () => existsSync(join(ROOT, "node_modules")),
     () => npm(["ci", "--no-audit", "--no-fund"]),
   );

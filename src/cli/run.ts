@@ -6,7 +6,7 @@ import { adoptJobs } from "../job/adopt.js";
 import { runUnboxed } from "../job/unboxed.js";
 import { startJob, type FailedStart, type JobRequest } from "../job/start.js";
 import { measureMemory } from "../memory.js";
-import { candidates, probeModes } from "../modes/choose.js";
+import { candidates, faults, probeModes } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
 import { loadNative, nativeStatus, type Native } from "../native.js";
 import { commandText } from "../outcome/command-text.js";
@@ -38,7 +38,9 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   // From here on a signal is kept for the job instead of ending this process, so that no box is left behind.
   const signals = native.SignalPassing.install();
   native.collectOrphans();
-  const modes = candidates(probeModes(native), options.mode);
+  const probed = probeModes(native);
+  const modes = candidates(probed, options.mode);
+  if (options.mode === undefined) faults(probed).forEach(warn);
   const { path: runtimeDir, problem } = native.runtimeDirectory();
   if (runtimeDir === null) warn(`jobs are not on record: ${problem}`);
   else adoptJobs(native, runtimeDir, modes);

@@ -56,3 +56,12 @@ export const candidates = (modes: Modes, wanted: Mode | undefined): UsableMode[]
     reason?.fix === undefined ? {} : { fix: reason.fix },
   );
 };
+
+/** Obstacles that mean that something is wrong, rather than not there. */
+const FAULTS: readonly string[] = ["no-answer", "unsafe-bus"];
+
+/** One line for each better mode that should work and does not. */
+export const faults = ({ usable, unusable }: Modes): string[] =>
+  unusable
+    .filter(({ obstacle }) => FAULTS.includes(obstacle))
+    .map(({ mode, detail }) => `mode ${mode} cannot be used: ${detail}; using ${usable[0]?.mode ?? "none"}`);
