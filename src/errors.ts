@@ -11,6 +11,8 @@
  * | `E_REPORT` | the report cannot be written | 2 |
  * | `E_WORKING_DIRECTORY` | the working directory is gone | 126 |
  * | `E_START` | the command could not be started | 126 |
+ * | `E_OUTPUT` | stdout cannot be written | 1 |
+ * | `E_SYSTEM` | the system has run out of something | 1 |
  * | `E_NATIVE_CALL` | the kernel refused something the addon asked for | 1 |
  */
 export type ErrorCode =
@@ -20,7 +22,9 @@ export type ErrorCode =
   | "E_REPORT"
   | "E_WORKING_DIRECTORY"
   | "E_START"
-  | "E_NATIVE_CALL";
+  | "E_NATIVE_CALL"
+  | "E_OUTPUT"
+  | "E_SYSTEM";
 
 const EXIT_CODES: Record<ErrorCode, number> = {
   E_USAGE: 2,
@@ -30,6 +34,8 @@ const EXIT_CODES: Record<ErrorCode, number> = {
   E_WORKING_DIRECTORY: 126,
   E_START: 126,
   E_NATIVE_CALL: 1,
+  E_OUTPUT: 1,
+  E_SYSTEM: 1,
 };
 
 /** An expected failure that ends a command. */

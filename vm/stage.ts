@@ -16,14 +16,26 @@ const ADDON = "headroom.linux-x64-gnu.node";
 export const stagePackage = (needsOldGlibc: boolean): string => {
   const stage = mkdtempSync(join(tmpdir(), "headroom-stage-"));
   chmodSync(stage, 0o755);
-  for (const part of ["bin", "dist", "package.json", "node_modules/commander", "target/guest-side"]) {
+  for (const part of ["bin", "dist", "package.json", "target/guest-side"]) {
     mkdirSync(join(stage, part, ".."), { recursive: true });
     cpSync(join(ROOT, part), join(stage, part), { recursive: true });
+  }
+  for (const dependency of productionDependencies()) {
+    cpSync(join(ROOT, dependency), join(stage, dependency), { recursive: true });
   }
   mkdirSync(join(stage, "native"));
   cpSync(needsOldGlibc ? buildPortableAddon() : join(ROOT, "native", ADDON), join(stage, "native", ADDON));
   must("chmod", ["-R", "a+rX", stage]);
   return stage;
+};
+
+/** Folders of what the package needs at run time, as npm would install it. */
+const productionDependencies = (): string[] => {
+  const { stdout } = spawnSync("npm", ["ls", "--omit=dev", "--all", "--parseable"], { cwd: ROOT, encoding: "utf8" });
+  return stdout
+    .split("\n")
+    .filter((path) => path.includes("node_modules"))
+    .map((path) => path.slice(ROOT.length));
 };
 
 const buildPortableAddon = (): string => {

@@ -73,6 +73,14 @@ const report = (error: unknown): number => {
     if (error.fix !== undefined) printError(`  ${error.fix}`);
     return error.exitCode;
   }
+  if (isSystemError(error)) {
+    printError(`${paint("red", "hermes-headroom:")} ${error.message} [E_SYSTEM]`);
+    if (error.code === "EMFILE") printError("  Raise the limit of open files: ulimit -n 256");
+    return 1;
+  }
   printError(`${paint("red", "hermes-headroom:")} unexpected: ${error instanceof Error ? error.stack : String(error)}`);
   return 1;
 };
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && "syscall" in error && "code" in error;

@@ -23,9 +23,10 @@ export const parseMemoryMb = (text: string): number => {
 
 export const parseSwapMb = (text: string): number => {
   const mb = wholeNumber(text);
-  if (mb === undefined || mb < -1 || mb > LARGEST_MB) {
+  if (mb === undefined || mb < -1) {
     throw new InvalidArgumentError(`It takes a whole number of MB, or -1 for no limit, not ${JSON.stringify(text)}.`);
   }
+  if (mb > LARGEST_MB) throw new InvalidArgumentError(`At most ${LARGEST_MB} MB, or -1 for no limit.`);
   return mb;
 };
 

@@ -1,58 +1,113 @@
 /** The file of `--report`. Checked before the job starts: nobody wants to learn after ten minutes that it cannot be written. */
-import { accessSync, constants, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { HeadroomError } from "../errors.js";
 import type { HeadroomReport } from "../outcome/report.js";
 
+/**
+ * How the report reaches its place.
+ *
+ * `replace`: a regular file, new or old, replaced as a whole. `through`: a link, written where it points to.
+ * `append`: a pipe, a device, or an open descriptor of somebody's (/dev/stdout), written without truncating.
+ */
+type Way = "replace" | "through" | "append";
+
+const OPEN_FLAGS: Record<Exclude<Way, "replace">, number> = {
+  through: constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NONBLOCK,
+  append: constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK,
+};
+
 export class ReportFile {
   readonly #path: string;
-  /** A pipe, a device or a link: written in place, not replaced. */
-  readonly #inPlace: boolean;
+  readonly #way: Way;
 
-  private constructor(path: string, inPlace: boolean) {
+  private constructor(path: string, way: Way) {
     this.#path = path;
-    this.#inPlace = inPlace;
+    this.#way = way;
   }
 
+  /** Checks the place. An older report there goes, as with a shell's `>`: it must not be taken for this job's. */
   static prepare(path: string): ReportFile {
-    const directory = dirname(path);
     try {
-      const existing = statSync(path, { throwIfNoEntry: false });
-      if (existing?.isDirectory()) throw new Error("it is a directory");
-      if (existing && !existing.isFile()) return new ReportFile(path, true);
-      if (!statSync(directory).isDirectory()) throw new Error(`${directory} is not a directory`);
-      accessSync(directory, constants.W_OK | constants.X_OK);
-      // An older report must not be taken for this job's.
-      rmSync(path, { force: true });
-      return new ReportFile(path, false);
+      const way = findWay(path);
+      if (way === "replace") {
+        accessSync(dirname(path), constants.W_OK | constants.X_OK);
+        rmSync(path, { force: true });
+      }
+      return new ReportFile(path, way);
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new HeadroomError("E_REPORT", `the report cannot be written to ${path}: ${why}`, {
-        fix: "Give --report a file in a directory that exists and that you may write to.",
-        cause,
-      });
+      throw new HeadroomError(
+        "E_REPORT",
+        `the report cannot be written to ${JSON.stringify(path)}: ${describe(cause)}`,
+        {
+          fix: "Give --report a file in a directory that exists and that you may write to.",
+          cause,
+        },
+      );
     }
   }
 
   /**
-   * Writes the whole report at once: a reader sees all of it or none. Answers what went wrong, if
-   * anything: the job's own exit code matters more than its report.
+   * Writes the whole report: a reader of a regular file sees all of it or none. Answers what went wrong,
+   * if anything: the job's own exit code matters more than its report.
    */
   write(report: HeadroomReport): HeadroomError | undefined {
     const text = `${JSON.stringify(report, undefined, 2)}\n`;
-    const temporary = `${this.#path}.${process.pid}.tmp`;
     try {
-      if (this.#inPlace) {
-        writeFileSync(this.#path, text);
-        return undefined;
-      }
-      writeFileSync(temporary, text);
-      renameSync(temporary, this.#path);
+      if (this.#way === "replace") this.#replace(text);
+      else this.#writeInPlace(text, OPEN_FLAGS[this.#way]);
       return undefined;
     } catch (cause) {
-      rmSync(temporary, { force: true });
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const isUnread = isSystemError(cause) && cause.code === "ENXIO";
+      const why = isUnread ? "nobody reads from it" : describe(cause);
       return new HeadroomError("E_REPORT", `the report could not be written to ${this.#path}: ${why}`, { cause });
     }
   }
+
+  #replace(text: string): void {
+    const temporary = `${this.#path}.${process.pid}.tmp`;
+    try {
+      writeFileSync(temporary, text);
+      renameSync(temporary, this.#path);
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  #writeInPlace(text: string, flags: number): void {
+    const fd = openSync(this.#path, flags, 0o666);
+    try {
+      writeSync(fd, text);
+    } finally {
+      closeSync(fd);
+    }
+  }
 }
+
+const findWay = (path: string): Way => {
+  if (path === "") throw new Error("the name is empty");
+  const target = statSync(path, { throwIfNoEntry: false });
+  if (target?.isDirectory()) throw new Error("it is a directory");
+  // What stands there is often a link to an open descriptor; to replace it would break it for everybody.
+  if (/^\/(dev|proc)\//.test(path) || (target && !target.isFile())) {
+    accessSync(path, constants.W_OK);
+    return "append";
+  }
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? "through" : "replace";
+};
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && "code" in error;
+
+const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

@@ -77,7 +77,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   return exitCodeOf(ended);
 };
 
-const warn = (line: string): boolean => printError(`${stderrPaint()("yellow", "headroom:")} ${line}`);
+const warn = (line: string): void => printError(`${stderrPaint()("yellow", "headroom:")} ${line}`);
 
 /** The words as bytes. Node has decoded them as UTF-8, which loses a file name in another encoding. */
 const rawWords = (native: Native, words: string[]): Buffer[] => {

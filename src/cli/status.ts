@@ -1,4 +1,5 @@
 /** `hermes-headroom status`. */
+import cliTruncate from "cli-truncate";
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
 import { takeSnapshot, type JobStatus, type StatusSnapshot } from "../status/snapshot.js";
@@ -54,31 +55,29 @@ export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): s
 
 const row = (name: string, text: string): string => `${name.padEnd(10)} ${text}`;
 
+/** A job takes a row for its numbers and one for its command, so that both fit into 80 columns. */
 const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): string[] => {
-  const header = paint("dim", columns("PID", "STATE", "NOW", "PEAK", "CAP", "AGE", "STARTED BY", "COMMAND"));
+  const header = paint("dim", cut(columns("PID", "STATE", "NOW", "PEAK", "CAP", "AGE", "STARTED BY"), width));
   const lines = jobs.flatMap((job) => {
     const who = `${job.who.name ?? "gone"} (${job.who.pid})`;
     const peak = job.peak_mb === null ? "–" : formatMb(job.peak_mb);
-    const line = columns(
-      String(job.pid ?? "–"),
-      job.state,
-      formatMb(job.now_mb),
-      peak,
-      formatMb(job.cap_mb),
-      formatSeconds(job.age_s),
-      who,
-      job.command,
-    );
+    const age = formatSeconds(job.age_s);
+    const pid = String(job.pid ?? "–");
+    const row = columns(pid, job.state, formatMb(job.now_mb), peak, formatMb(job.cap_mb), age, who);
     const left =
       job.state === "running"
         ? []
-        : job.processes.map(({ pid, name, rss_mb }) =>
-            paint("dim", cut(`${" ".repeat(9)}${name} (${pid}), ${formatMb(rss_mb)}`, width)),
-          );
-    return [cut(line, width), ...left];
+        : job.processes.map(({ pid: each, name, rss_mb }) => `${name} (${each}), ${formatMb(rss_mb)}`);
+    const below = [
+      paint("bold", cut(INDENT + job.command, width)),
+      ...left.map((text) => paint("dim", cut(INDENT + text, width))),
+    ];
+    return [cut(row, width), ...below];
   });
   return [header, ...lines];
 };
+
+const INDENT = " ".repeat(9);
 
 const columns = (
   pid: string,
@@ -88,17 +87,15 @@ const columns = (
   cap: string,
   age: string,
   who: string,
-  command: string,
 ): string =>
   [
     pid.padStart(8),
     state.padEnd(12),
-    now.padStart(9),
-    peak.padStart(9),
-    cap.padStart(9),
+    now.padStart(8),
+    peak.padStart(8),
+    cap.padStart(8),
     age.padStart(8),
-    who.padEnd(18),
-    command,
+    ` ${who}`,
   ].join(" ");
 
 const renderProcesses = ({ processes }: StatusSnapshot, paint: Paint, width: number): string[] => [
@@ -109,4 +106,5 @@ const renderProcesses = ({ processes }: StatusSnapshot, paint: Paint, width: num
   }),
 ];
 
-const cut = (line: string, width: number): string => (line.length <= width ? line : `${line.slice(0, width - 1)}…`);
+/** By the cells that a terminal needs, which are two for many characters. */
+const cut = (line: string, width: number): string => (Number.isFinite(width) ? cliTruncate(line, width) : line);

@@ -5,6 +5,7 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { styleText } from "node:util";
+import { HeadroomError } from "../errors.js";
 
 export type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;
@@ -12,11 +13,18 @@ export type Paint = (style: Style, text: string) => string;
 const STDOUT = 1;
 const STDERR = 2;
 
-/** Writes a line to stdout; `false` when nobody reads it any more. */
-export const printLine = (line: string): boolean => writeWhole(STDOUT, `${line}\n`);
+/** Writes a line to stdout. A reader that has gone away (`| head`) is fine, a full disk is an error. */
+export const printLine = (line: string): void => {
+  const failure = writeWhole(STDOUT, `${line}\n`);
+  if (failure !== undefined && failure.code !== "EPIPE") {
+    throw new HeadroomError("E_OUTPUT", `stdout cannot be written: ${failure.message}`, { cause: failure });
+  }
+};
 
 /** Writes a line to stderr; a closed stderr is nothing to fail for. */
-export const printError = (line: string): boolean => writeWhole(STDERR, `${line}\n`);
+export const printError = (line: string): void => {
+  writeWhole(STDERR, `${line}\n`);
+};
 
 /** Colours, if stdout is a terminal that wants them (https://no-color.org). */
 export const stdoutPaint = (): Paint => paintFor(STDOUT);
@@ -28,18 +36,19 @@ const paintFor = (fd: number): Paint => {
   return coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
 };
 
-const writeWhole = (fd: number, text: string): boolean => {
+const writeWhole = (fd: number, text: string): NodeJS.ErrnoException | undefined => {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return false;
+      const failure = error as NodeJS.ErrnoException;
+      if (failure.code !== "EAGAIN") return failure;
       // Somebody made the pipe non-blocking and it is full: wait for the reader.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }
-  return true;
+  return undefined;
 };
 
 /** MB for people: whole MB below 10 GB, then GB with one digit. */
@@ -48,7 +57,8 @@ export const formatMb = (mb: number): string =>
 
 /** Seconds for people. */
 export const formatSeconds = (seconds: number): string => {
-  if (seconds < 10) return `${seconds.toFixed(2)} s`;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10 && !Number.isInteger(seconds)) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 120) return `${minutes} min`;

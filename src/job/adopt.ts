@@ -5,19 +5,30 @@ import type { Native } from "../native.js";
 /** A job of any process of this user. */
 export type JobView = ReturnType<Native["listJobs"]>[number];
 
+export interface Sweep {
+  /** The jobs that still run. */
+  jobs: JobView[];
+  /** What could not be read or removed, where something could not. */
+  problem: string | null;
+}
+
 /**
- * Removes abandoned boxes and records; answers the jobs that still run. Never throws: old litter must not
+ * Removes abandoned boxes and records, and lists the jobs that still run. Never throws: old litter must not
  * stop a new job.
  */
-export const sweepJobs = (native: Native, runtimeDir: string | null, modes: readonly UsableMode[]): JobView[] => {
-  let jobs: JobView[] = [];
-  try {
-    if (runtimeDir !== null) jobs = native.listJobs(runtimeDir, true);
-    for (const { mode, base } of modes) native.removeAbandonedBoxes(mode, base);
-  } catch {
-    // The next command tries again.
-  }
-  return jobs;
+export const sweepJobs = (native: Native, runtimeDir: string | null, modes: readonly UsableMode[]): Sweep => {
+  const problems: string[] = [];
+  const attempt = <T>(action: () => T, otherwise: T): T => {
+    try {
+      return action();
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+      return otherwise;
+    }
+  };
+  const jobs = runtimeDir === null ? [] : attempt(() => native.listJobs(runtimeDir, true), []);
+  for (const { mode, base } of modes) attempt(() => native.removeAbandonedBoxes(mode, base), []);
+  return { jobs, problem: problems.length > 0 ? problems.join("; ") : null };
 };
 
 /** As `sweepJobs`, and keeps the caps that only headroom enforces for as long as this process lives. */

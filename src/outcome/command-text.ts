@@ -5,11 +5,20 @@ import { maskSecrets } from "./mask.js";
 const LONGEST_TEXT = 2000;
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
-/** Words joined as a shell would take them, secrets masked. */
+/** Control characters could make a terminal do things, and break lists apart. */
+const CONTROL = /[\u0000-\u001F\u007F-\u009F\u2028\u2029]/g;
+
+const escapeControl = (character: string): string => {
+  if (character === "\n") return "\\n";
+  if (character === "\t") return "\\t";
+  return `\\x${character.codePointAt(0)?.toString(16).padStart(2, "0")}`;
+};
+
+/** Words joined as a shell would take them, on one line, secrets masked. */
 export const commandText = (words: readonly string[]): string =>
   maskSecrets(
     words
       .map((word) => (PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
       .join(" ")
       .slice(0, LONGEST_TEXT),
-  );
+  ).replaceAll(CONTROL, escapeControl);

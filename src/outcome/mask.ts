@@ -1,7 +1,7 @@
 /** Keeps secrets out of records, notes and status. Errs on the side of masking too much. */
 
 const SECRET_WORD =
-  "token|secret|passwo?r?d|passwd|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|credential";
+  "token|secret|passwo?r?d|passwd|pwd|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|credential";
 /** A name with such a word anywhere in it, or `auth` as a word of its own (not `author`). */
 const SECRET_NAME = `(?:[A-Za-z0-9_-]{0,64}(?:${SECRET_WORD})[A-Za-z0-9_-]{0,64}|(?:[A-Za-z0-9_]{1,64}[_-])?auth)`;
 
@@ -10,6 +10,12 @@ const PATTERNS: readonly [RegExp, string][] = [
   [new RegExp(`((?:^|[\\s;&|("'])-{0,2}${SECRET_NAME}=)("[^"]*"|'[^']*'|\\S+)`, "gi"), "$1***"],
   // --name value
   [new RegExp(`((?:^|\\s)--${SECRET_NAME}\\s+)("[^"]*"|'[^']*'|[^\\s-]\\S*)`, "gi"), "$1***"],
+  // ?name=value and &name=value in an address
+  [new RegExp(`([?&]${SECRET_NAME}=)[^\\s&#'"]+`, "gi"), "$1***"],
+  // -u user:password, --user user:password, --user=user:password
+  [/((?:^|\s)(?:-u|--user|--proxy-user)(?:\s+|=)?['"]?[^\s:'"]+:)[^\s'"]+/g, "$1***"],
+  // The password option of database clients and of sshpass
+  [/(\b(?:mysql\w*|mariadb\w*|sshpass)\b[^|;&]{0,500}?\s-p\s?)(?:"[^"]*"|'[^']*'|[^\s-]\S*)/g, "$1***"],
   // scheme://user:password@host
   [/([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+@/gi, "$1***@"],
   // Authorization: Bearer …, and keys that are known by their form

@@ -7,6 +7,8 @@ import type { Work } from "./next-step.js";
 
 /** Node and other programs abort by SIGABRT when their own heap limit is reached. */
 const SIGABRT = 6;
+/** Node takes about half of the memory that it finds in a cgroup as heap limit. */
+const HEAP_PART_OF_CAP = 0.4;
 const LONGEST_COMMAND = 120;
 
 export interface NoteContext {
@@ -19,7 +21,7 @@ export interface NoteContext {
 
 /** A note, or `undefined` when nothing happened that anybody should act on. */
 export const buildNote = (report: HeadroomReport, ended: EndedEvent, context: NoteContext): string | undefined => {
-  const sentences = [whatHappened(report, ended, context), whatIsLeft(report, ended)].filter(
+  const sentences = [whatHappened(report, ended, context), whatEscaped(report), whatIsLeft(report, ended)].filter(
     (part) => part !== undefined,
   );
   return sentences.length > 0 ? sentences.join(" ") : undefined;
@@ -29,25 +31,34 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
   const command = quote(context.text);
   if (report.oom_killed) {
     const killer = report.killed_by === "headroom" ? "headroom" : "the kernel";
-    const victims = describeVictims(ended.victims) ?? `${Math.max(1, ended.oom_kills)} of its processes`;
+    const victims = describeVictims(ended.victims, ended.oom_kills + ended.cap_kills);
     if (!ended.cap_hit) {
-      return `${killer === "headroom" ? "headroom" : "The kernel"} killed ${victims} of ${command}: memory ran out outside of this job's box (the machine's, or that of a limit above it); the job itself was within its ${report.memory_cap_mb} MB cap${peak(report)}. Next: wait for other work to end, then ${context.work.nextStep}.`;
+      return `${killer === "headroom" ? "headroom" : "The kernel"} killed ${victims} of ${command}: memory ran out outside of this job's box (the machine's, or that of a limit above it); the job itself was within its ${report.memory_cap_mb} MB cap${peak(report)}. Next: wait for other work to end or give the outer limit more room, then ${context.work.nextStep}.`;
     }
     return `${command} hit its ${report.memory_cap_mb} MB memory cap: ${killer} killed ${victims} inside the job's box. Nothing outside the box was touched. ${advice(report, context)}`;
   }
-  if (exitCodeOf(ended) === 128 + SIGABRT && report.mode !== "off") {
-    return `${command} aborted (exit code 134), as Node does at its own heap limit, which it derives from the ${report.memory_cap_mb} MB cap${peak(report)}. Nothing outside the box was touched. ${advice(report, context)}`;
+  const isLarge = (report.peak_mb ?? 0) >= report.memory_cap_mb * HEAP_PART_OF_CAP;
+  if (exitCodeOf(ended) === 128 + SIGABRT && report.mode !== "off" && isLarge) {
+    return `${command} aborted (exit code 134) under its ${report.memory_cap_mb} MB cap${peak(report)}, as Node does at its own heap limit, which it derives from the cap. Nothing outside the box was touched. ${advice(report, context)}`;
   }
   return undefined;
 };
 
+const whatEscaped = ({ escaped = 0, memory_cap_mb }: HeadroomReport): string | undefined => {
+  if (escaped === 0) return undefined;
+  const who = escaped === 1 ? "1 process" : `${escaped} processes`;
+  return `${who} of the job moved out of its box, where the ${memory_cap_mb} MB cap does not hold.`;
+};
+
 const whatIsLeft = (report: HeadroomReport, ended: EndedEvent): string | undefined => {
-  if (ended.left_running.length === 0) return undefined;
-  const names = describeVictims(ended.left_running);
-  const holds = report.isolated
-    ? `they keep the box and its ${report.memory_cap_mb} MB cap`
-    : "nothing limits their memory now";
-  return `Still running after the command ended: ${names}; ${holds}. See them with: hermes-headroom status`;
+  const { length } = ended.left_running;
+  if (length === 0) return undefined;
+  const names = describeVictims(ended.left_running, length);
+  const holds =
+    report.isolated && !report.escaped
+      ? `${length === 1 ? "it keeps" : "they keep"} the box and its ${report.memory_cap_mb} MB cap`
+      : `no cap holds ${length === 1 ? "it" : "them"} until the next run`;
+  return `Still running after the command ended: ${names}; ${holds}. See: hermes-headroom status`;
 };
 
 const advice = (report: HeadroomReport, { work, possibleCapMb }: NoteContext): string => {
@@ -60,12 +71,13 @@ const advice = (report: HeadroomReport, { work, possibleCapMb }: NoteContext): s
 
 const peak = ({ peak_mb }: HeadroomReport): string => (peak_mb === undefined ? "" : ` (its peak was ${peak_mb} MB)`);
 
-const describeVictims = (victims: readonly VictimEvent[]): string | undefined => {
-  if (victims.length === 0) return undefined;
+/** The first few by name, the rest by number. `total` may be larger than what is known by name. */
+const describeVictims = (victims: readonly VictimEvent[], total: number): string => {
+  if (victims.length === 0) return total === 1 ? "a process" : `${total} processes`;
   const shown = victims
     .slice(0, 3)
     .map(({ pid, name, rss_bytes }) => `${name} (pid ${pid}, ${bytesToMb(rss_bytes)} MB)`);
-  const others = victims.length - shown.length;
+  const others = Math.max(total, victims.length) - shown.length;
   return shown.join(", ") + (others > 0 ? ` and ${others} more` : "");
 };
 

@@ -45,7 +45,8 @@ export const buildReport = ({ memoryMb, swapMb, mode }: JobLimits, ended: EndedE
     swap_cap_mb: swapMb,
     isolated: isIsolated(mode),
     mode,
-    ...(ended.peak && { peak_mb: bytesToMb(ended.peak.bytes), peak_source: ended.peak.source }),
+    // A job that ended before the first sample has no known peak.
+    ...(ended.peak && ended.peak.bytes > 0 && { peak_mb: bytesToMb(ended.peak.bytes), peak_source: ended.peak.source }),
     oom_killed: ended.oom_kills > 0 || ended.cap_kills > 0,
     ...(killedBy && { killed_by: killedBy }),
     ...(ended.victims.length > 0 && {
@@ -59,8 +60,8 @@ export const buildReport = ({ memoryMb, swapMb, mode }: JobLimits, ended: EndedE
 const whoKilled = (ended: EndedEvent): HeadroomReport["killed_by"] => {
   if (ended.cap_kills > 0) return "headroom";
   if (ended.oom_kills > 0) return "kernel";
-  const diedOfSignal = ended.ending !== null && "signal" in ended.ending;
-  return diedOfSignal && ended.ended_by_signal !== null ? "user" : undefined;
+  const signal = ended.ending !== null && "signal" in ended.ending ? ended.ending.signal : null;
+  return signal !== null && signal === ended.ended_by_signal ? "user" : undefined;
 };
 
 /** The exit code a shell would show: the command's own, or 128 and the signal's number. */

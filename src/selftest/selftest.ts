@@ -1,5 +1,6 @@
 /** Proves isolation here, and says what would make it better. */
 import { availableParallelism } from "node:os";
+import { HeadroomError } from "../errors.js";
 import { sweepJobs } from "../job/adopt.js";
 import { measureMemory, type MemorySnapshot } from "../memory.js";
 import { candidates, probeModes, type Modes } from "../modes/choose.js";
@@ -35,6 +36,7 @@ export const selftest = async (mode: Mode | undefined): Promise<SelftestResult> 
   if (!native) return withoutAddon(began);
   const memory = measureMemory(native);
   const psi = native.memoryPressure() !== null;
+  if (mode === "off") throw new HeadroomError("E_USAGE", "mode off holds nothing: there is nothing to prove");
   const modes = probeModes(native);
   const usable = candidates(modes, mode);
   const checks = [
@@ -43,7 +45,8 @@ export const selftest = async (mode: Mode | undefined): Promise<SelftestResult> 
     checkPressure(psi),
   ];
   const { path: runtimeDir, problem } = native.runtimeDirectory();
-  checks.push(checkRecords(runtimeDir, problem ?? "", sweepJobs(native, runtimeDir, usable).length));
+  const sweep = sweepJobs(native, runtimeDir ?? null, usable);
+  checks.push(checkRecords(runtimeDir ?? null, problem ?? sweep.problem, sweep.jobs.length));
   const test = await runBoxTest(native, usable, runtimeDir);
   checks.push(checkMode(test.mode, mode), ...checkBetterModes(modes, test.mode), checkBox(test));
   return {
@@ -95,12 +98,12 @@ const checkPressure = (psi: boolean): Check =>
         fix: "Append psi=1 to the kernel command line (on a Raspberry Pi: /boot/firmware/cmdline.txt) and reboot.",
       };
 
-const checkRecords = (runtimeDir: string | null, problem: string, running: number): Check =>
-  runtimeDir === null
+const checkRecords = (runtimeDir: string | null, problem: string | null, running: number): Check =>
+  runtimeDir === null || problem !== null
     ? {
         name: "records",
         status: "warn",
-        detail: `jobs are not on record: ${problem}`,
+        detail: `jobs are not on record: ${problem ?? "no directory"}`,
         fix: "Remove what stands in the way, or set XDG_RUNTIME_DIR to a directory of your own with mode 0700.",
       }
     : { name: "records", status: "ok", detail: `jobs are on record in ${runtimeDir}, ${running} running or left` };

@@ -62,6 +62,7 @@ export const takeSnapshot = (native: Native, nowUnixMs: number): StatusSnapshot 
   const processes = native.listProcesses();
   const names = new Map(processes.map(({ pid, name }) => [pid, name]));
   const hermes = startedByHermes(processes);
+  const sweep = sweepJobs(native, runtimeDir ?? null, modes);
   return {
     memory,
     pressure: pressure && {
@@ -70,7 +71,7 @@ export const takeSnapshot = (native: Native, nowUnixMs: number): StatusSnapshot 
     },
     mode: modes[0]?.mode ?? "off",
     next_cap_mb: automaticCapMb(memory),
-    jobs: sweepJobs(native, runtimeDir, modes).map((job) => describeJob(job, names, nowUnixMs)),
+    jobs: sweep.jobs.map((job) => describeJob(job, names, nowUnixMs)),
     waiting: [],
     processes: [...processes]
       .toSorted((a, b) => b.rssBytes - a.rssBytes)
@@ -82,7 +83,7 @@ export const takeSnapshot = (native: Native, nowUnixMs: number): StatusSnapshot 
         rss_mb: bytesToMb(rssBytes),
         hermes: hermes.has(pid),
       })),
-    problem: problem ?? null,
+    problem: problem ?? sweep.problem,
   };
 };
 

@@ -200,7 +200,7 @@ fn stdio(word: &str) -> napi::Result<Stdio> {
 
 fn failure_word(error: &SpawnError) -> &'static str {
     match error {
-        SpawnError::NotFound { .. } => "not-found",
+        SpawnError::NotFound { .. } | SpawnError::NoInterpreter { .. } => "not-found",
         SpawnError::NotExecutable { .. } => "not-executable",
         SpawnError::WorkingDirectory { .. } => "working-directory",
         SpawnError::Box { .. } => "box",

@@ -133,7 +133,7 @@ impl JobBox {
     pub fn oom_kills(&self) -> Result<u64> {
         let Some(Cgroups { job, seat, .. }) = &self.cgroups else { return Ok(0) };
         match job.version() {
-            Version::V2 if job.limit_was_hit()? => job.oom_kills(),
+            _ if job.limit_was_hit()? => job.oom_kills(),
             Version::V2 => seat.own_oom_kills(),
             Version::V1 => {
                 let mut sum = job.own_oom_kills()?;
@@ -163,6 +163,11 @@ impl JobBox {
             Some(base) => base.remove_child(&self.name),
             None => Ok(cgroups.job.pids().is_ok_and(|pids| pids.is_empty())),
         }
+    }
+
+    /// The process that keeps the pool, which is a child of this one and none of the job's.
+    pub(crate) fn guard_pid(&self) -> Option<i32> {
+        self.guard.as_ref().map(Guard::pid)
     }
 
     /// Lets the pool end with its last process. Read everything before.

@@ -1,6 +1,7 @@
 //! Who was killed, from the kernel's own log. Only root (or `CAP_SYSLOG`) may read it on most systems;
 //! without it victims stay unknown or are told from the last sample.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -24,8 +25,8 @@ impl KernelLog {
         Some(Self { file: File::from(fd) })
     }
 
-    /// The processes killed since for lack of memory in the cgroup of this name.
-    pub(crate) fn victims_in(&mut self, cgroup_name: &str) -> Vec<Victim> {
+    /// The processes killed since for lack of memory in the cgroup of this name, and those among `members`.
+    pub(crate) fn victims_in(&mut self, cgroup_name: &str, members: &HashSet<i32>) -> Vec<Victim> {
         let mut text = String::new();
         let mut record = [0_u8; 8192];
         // One read is one record. EPIPE: records were overwritten before they were read; go on.
@@ -37,14 +38,15 @@ impl KernelLog {
                 Err(_) => break,
             }
         }
-        parse_victims(&text, cgroup_name)
+        parse_victims(&text, cgroup_name, members)
     }
 }
 
 /// The kernel writes two lines for a kill: `oom-kill:…,oom_memcg=PATH,…,pid=N,…`, then
-/// `Memory cgroup out of memory: Killed process N (NAME) …, anon-rss:12kB, file-rss:…, shmem-rss:…`.
-fn parse_victims(text: &str, cgroup_name: &str) -> Vec<Victim> {
-    let mut ours: Vec<i32> = Vec::new();
+/// `Memory cgroup out of memory: Killed process N (NAME) …, anon-rss:12kB, file-rss:…, shmem-rss:…`. It
+/// leaves the first one out when there are many in a short time, so known members count without it.
+fn parse_victims(text: &str, cgroup_name: &str, members: &HashSet<i32>) -> Vec<Victim> {
+    let mut ours = members.clone();
     let mut victims = Vec::new();
     for line in text.lines() {
         if line.contains("oom-kill:") && line.split([',', '/']).any(|part| part == cgroup_name) {
@@ -79,8 +81,15 @@ mod tests {
 
     #[test]
     fn only_kills_in_the_named_cgroup_count() {
-        let victims = parse_victims(LOG, "headroom-job-1-2-3");
+        let victims = parse_victims(LOG, "headroom-job-1-2-3", &HashSet::new());
         assert_eq!(victims, [Victim { pid: 77, name: "node".to_owned(), rss_bytes: 324 * 1024 }]);
+    }
+
+    #[test]
+    fn a_known_member_counts_without_the_line_that_names_its_cgroup() {
+        let log = "3,1,2,-;Memory cgroup out of memory: Killed process 9 (w) total-vm:1kB, anon-rss:5kB";
+        assert_eq!(parse_victims(log, "headroom-job-1-2-3", &HashSet::from([9])).len(), 1);
+        assert_eq!(parse_victims(log, "headroom-job-1-2-3", &HashSet::from([8])).len(), 0);
     }
 
     #[test]
@@ -91,6 +100,6 @@ mod tests {
 
     #[test]
     fn lines_of_another_shape_are_passed_over() {
-        assert_eq!(parse_victims("Killed process x (y) z\noom-kill:pid=\n", "headroom-job-1-2-3"), []);
+        assert_eq!(parse_victims("Killed process x (y) z\noom-kill:pid=\n", "headroom-job-1-2-3", &HashSet::new()), []);
     }
 }

@@ -2,12 +2,12 @@
 //! `oom_score_adj`, so whatever it starts is born inside and nothing escapes. Everything the child needs
 //! is prepared before the fork; in the child only async-signal-safe calls are made (signal-safety(7)).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command as StdCommand, Stdio as StdStdio};
 
 use crate::boxing::JobBox;
@@ -57,6 +57,14 @@ pub enum SpawnError {
     /// No such program.
     #[error("{program}: command not found")]
     NotFound {
+        /// The word that was looked up.
+        program: String,
+    },
+    /// The program is a script, and the interpreter that its first line names does not exist.
+    #[error(
+        "{program}: the interpreter that its first line names was not found (a line end of Windows is part of the name)"
+    )]
+    NoInterpreter {
         /// The word that was looked up.
         program: String,
     },
@@ -188,8 +196,21 @@ fn launch(command: &Command, door: Door) -> Result<Spawned, SpawnError> {
     drop(failure_writer);
     match spawned {
         Ok(child) => Ok(take_apart(child)),
-        Err(error) => Err(explain(&error, &program.to_string_lossy(), failure_reader)),
+        Err(error) => Err(explain(&error, program, search_path(&command.env), failure_reader)),
     }
+}
+
+fn search_path(env: &[(OsString, OsString)]) -> Option<&OsStr> {
+    env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str())
+}
+
+/// Whether a program of this name is somewhere, as the kernel's answer alone does not tell: a directory on
+/// PATH that may not be entered gives EACCES, a script without its interpreter ENOENT.
+fn is_somewhere(program: &OsStr, search_path: Option<&OsStr>) -> bool {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Path::new(program).is_file();
+    }
+    search_path.is_some_and(|path| std::env::split_paths(path).any(|dir| dir.join(program).is_file()))
 }
 
 /// What the child does between fork and exec.
@@ -291,12 +312,15 @@ fn take_apart(mut child: Child) -> Spawned {
 }
 
 #[cold]
-fn explain(error: &io::Error, program: &str, failure: OwnedFd) -> SpawnError {
-    let program = program.to_owned();
+fn explain(error: &io::Error, word: &OsStr, search_path: Option<&OsStr>, failure: OwnedFd) -> SpawnError {
+    let program = if word.is_empty() { "''".to_owned() } else { word.to_string_lossy().into_owned() };
+    let has_slash = word.as_encoded_bytes().contains(&b'/');
     let number = error.raw_os_error();
     match number {
         Some(BOX_FAILED) => SpawnError::Box { source: reported_failure(failure) },
+        Some(libc::ENOENT) if is_somewhere(word, search_path) => SpawnError::NoInterpreter { program },
         Some(libc::ENOENT | libc::ENOTDIR) => SpawnError::NotFound { program },
+        Some(libc::EACCES) if !has_slash && !is_somewhere(word, search_path) => SpawnError::NotFound { program },
         Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) | None => {
             let source =
                 number.map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error);

@@ -1,7 +1,7 @@
 //! The thread that stays with a job: waits for its command, samples, enforces the cap where the kernel
 //! does not, counts escapes, and closes the account before the box is removed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -26,9 +26,10 @@ use crate::process::{Ending, PidFd, SignalForwarder, reap, reap_orphans};
 /// How often a job with a kernel limit is sampled.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// How often escapes are looked for, which reads all processes of the machine.
-const ESCAPES_EVERY: Duration = Duration::from_secs(2);
+const ESCAPES_EVERY: Duration = Duration::from_secs(1);
 /// How long the last processes of a job (the rest of a pipeline) may take to end after its command.
 const SETTLE_PATIENCE: Duration = Duration::from_millis(100);
+const SETTLE_PAUSE: Duration = Duration::from_millis(2);
 
 /// A process that held less than this part of the cap is nobody the kernel would have chosen.
 const LARGE_PART: u64 = 8;
@@ -102,8 +103,12 @@ pub fn start(
         record.set_root(root);
     }
     let (id, cgroup) = (job_box.id(), job_box.cgroup_path());
+    let mut watched = Watched::new(job_box.id(), root);
+    if supervision.collects_orphans {
+        watched.inherit_orphans(job_box.guard_pid().into_iter().collect());
+    }
     let watch = Watch {
-        watched: Watched::new(job_box.id(), root),
+        watched,
         cap: (job_box.mode() == Mode::Userspace)
             .then(|| UserspaceCap::new(job_box.limits().memory_bytes, job_box.limits().swap.as_bytes())),
         proc,
@@ -118,6 +123,7 @@ pub fn start(
         oom_kills_told: 0,
         cap_victims: Vec::new(),
         seen_large: HashMap::new(),
+        seen_inside: HashSet::new(),
         next_escapes_look: began + ESCAPES_EVERY,
         escaped: 0,
     };
@@ -145,6 +151,8 @@ struct Watch {
     cap_victims: Vec<Victim>,
     /// The most that each large process was seen to hold, for the case that the kernel's log may not be read.
     seen_large: HashMap<i32, LeftProcess>,
+    /// Every process that was seen in the box, for the kernel's log.
+    seen_inside: HashSet<i32>,
     next_escapes_look: Instant,
     escaped: u64,
 }
@@ -172,8 +180,8 @@ impl Watch {
     fn sample(&mut self) -> Duration {
         let pause = match &mut self.cap {
             Some(cap) => {
-                let (victim, pause) = cap.tick(&self.proc, &mut self.watched);
-                if let Some(victim) = victim {
+                let (victims, pause) = cap.tick(&self.proc, &mut self.watched);
+                for victim in victims {
                     self.events.send(&Event::CapKill(victim.clone()));
                     self.cap_victims.push(victim);
                 }
@@ -191,8 +199,10 @@ impl Watch {
         let Some(cgroup) = self.job_box.cgroup() else { return SAMPLE_EVERY };
         let usage = cgroup.usage_bytes().ok().flatten().unwrap_or(0);
         self.sampled_peak_bytes = self.sampled_peak_bytes.max(usage);
+        let pids = cgroup.pids().unwrap_or_default();
+        self.seen_inside.extend(&pids);
         if usage > self.job_box.limits().memory_bytes / 2 {
-            for process in describe(&self.proc, cgroup.pids().unwrap_or_default()) {
+            for process in describe(&self.proc, pids) {
                 let seen = self.seen_large.entry(process.pid).or_insert_with(|| process.clone());
                 if process.rss_bytes > seen.rss_bytes {
                     *seen = process;
@@ -210,18 +220,25 @@ impl Watch {
     fn look_for_escapes(&mut self) {
         self.watched.look_at_all(&self.proc);
         self.escaped = self.watched.count_escapes(&self.proc, &self.job_box);
+        self.collect_orphans();
+        self.next_escapes_look = Instant::now() + ESCAPES_EVERY;
+    }
+
+    /// Orphans that have ended wait for their parent, which is this process now.
+    fn collect_orphans(&self) {
         if self.supervision.collects_orphans {
             let own = std::process::id().cast_signed();
             let children = self.proc.children(own).ok().flatten().unwrap_or_default();
-            reap_orphans(children.into_iter().filter(|pid| *pid != self.root_pid));
+            let guard = self.job_box.guard_pid();
+            reap_orphans(children.into_iter().filter(|pid| *pid != self.root_pid && Some(*pid) != guard));
         }
-        self.next_escapes_look = Instant::now() + ESCAPES_EVERY;
     }
 
     fn close_account(&mut self, ending: Option<Ending>) -> Ended {
         let took_ms = self.began.elapsed().as_secs_f64() * 1000.0;
         self.look_for_escapes();
         let left_running = self.settle();
+        self.escaped = self.watched.count_escapes(&self.proc, &self.job_box);
         let oom_kills = self.job_box.oom_kills().unwrap_or(self.oom_kills_told);
         Ended {
             ending,
@@ -237,18 +254,25 @@ impl Watch {
         }
     }
 
-    /// Who is left once the rest of a pipeline has had a moment to end.
+    /// Who is left once the rest of a pipeline has had a moment to end: in the box, or known to be the job's
+    /// and outside of it. Somebody in the middle of a double fork is seen only at a second look.
     fn settle(&mut self) -> Vec<LeftProcess> {
         let deadline = Instant::now() + SETTLE_PATIENCE;
+        let mut quiet_looks = 0;
         loop {
-            let left = match self.job_box.cgroup() {
-                Some(cgroup) => describe(&self.proc, cgroup.pids().unwrap_or_default()),
-                None => self.watched.left_running(&self.proc),
-            };
-            if left.is_empty() || Instant::now() > deadline {
+            self.watched.look_at_all(&self.proc);
+            let mut left = self.watched.left_running(&self.proc);
+            if let Some(cgroup) = self.job_box.cgroup() {
+                let known: HashSet<i32> = left.iter().map(|process| process.pid).collect();
+                let inside = cgroup.pids().unwrap_or_default().into_iter().filter(|pid| !known.contains(pid));
+                left.extend(describe(&self.proc, inside));
+            }
+            self.collect_orphans();
+            quiet_looks = if left.is_empty() { quiet_looks + 1 } else { 0 };
+            if quiet_looks > 1 || Instant::now() > deadline {
                 return left;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(SETTLE_PAUSE);
         }
     }
 
@@ -268,7 +292,7 @@ impl Watch {
         if oom_kills == 0 {
             return Vec::new();
         }
-        let logged = self.kernel_log.as_mut().map(|log| log.victims_in(self.job_box.name()));
+        let logged = self.kernel_log.as_mut().map(|log| log.victims_in(self.job_box.name(), &self.seen_inside));
         if let Some(victims) = logged.filter(|victims| !victims.is_empty()) {
             return victims;
         }
@@ -288,7 +312,10 @@ impl Watch {
 
     /// Removes the box, or leaves it on record with the processes that keep it.
     fn leave(&mut self, ended: &Ended) {
-        let removed = ended.left_running.is_empty() && self.job_box.remove().unwrap_or(false);
+        let is_empty = ended.left_running.is_empty() || self.job_box.pids().is_ok_and(|pids| pids.is_empty());
+        let has_cgroup = self.job_box.cgroup().is_some();
+        let removed =
+            is_empty && (has_cgroup || ended.left_running.is_empty()) && self.job_box.remove().unwrap_or(false);
         if let Some(record) = self.supervision.record.take() {
             if removed {
                 record.erase();

@@ -25,20 +25,42 @@ pub(crate) struct Watched {
     strangers: HashSet<ProcessKey>,
     /// Members that were once found outside the box.
     escaped: HashSet<ProcessKey>,
+    /// This process inherits the job's orphans: whatever is its child, but for these, is the job's.
+    orphans: Option<Inheritance>,
+}
+
+#[derive(Debug)]
+struct Inheritance {
+    own_pid: i32,
+    not_the_jobs: Vec<i32>,
 }
 
 impl Watched {
     /// Starts from the job's first process, if it is known.
     pub(crate) fn new(id: BoxId, root: Option<ProcessKey>) -> Self {
         let members = root.into_iter().map(|key| (key.pid, key)).collect();
-        Self { mark: job_mark(id), members, strangers: HashSet::new(), escaped: HashSet::new() }
+        Self { mark: job_mark(id), members, strangers: HashSet::new(), escaped: HashSet::new(), orphans: None }
+    }
+
+    /// Counts every child of this process, but for `not_the_jobs`, as the job's: this process has declared
+    /// itself the parent of orphans and starts nothing else.
+    pub(crate) fn inherit_orphans(&mut self, not_the_jobs: Vec<i32>) {
+        self.orphans = Some(Inheritance { own_pid: std::process::id().cast_signed(), not_the_jobs });
+    }
+
+    fn is_orphan_of_the_job(&self, stat: &Stat) -> bool {
+        self.orphans.as_ref().is_some_and(|ours| ours.own_pid == stat.ppid && !ours.not_the_jobs.contains(&stat.pid))
     }
 
     /// Adds the children that known members have now: cheap, and enough between two full looks.
     pub(crate) fn look_at_children(&mut self, proc: &ProcFs) {
         let mut unseen: Vec<i32> = self.members.keys().copied().collect();
+        unseen.extend(self.orphans.as_ref().map(|ours| ours.own_pid));
         while let Some(pid) = unseen.pop() {
             for child in proc.children(pid).ok().flatten().unwrap_or_default() {
+                if self.orphans.as_ref().is_some_and(|ours| ours.not_the_jobs.contains(&child)) {
+                    continue;
+                }
                 if let (false, Ok(Some(key))) = (self.members.contains_key(&child), proc.living(child)) {
                     self.members.insert(child, key);
                     unseen.push(child);
@@ -54,7 +76,8 @@ impl Watched {
         let is_living =
             |key: &ProcessKey| tree.get(key.pid).is_some_and(|stat| stat.key() == *key && !stat.is_zombie());
         self.members.retain(|_, key| is_living(key));
-        let roots: HashSet<i32> = self.members.keys().copied().collect();
+        let orphans = tree.iter().filter(|stat| self.is_orphan_of_the_job(stat)).map(|stat| stat.pid);
+        let roots: HashSet<i32> = self.members.keys().copied().chain(orphans).collect();
         let below = descendants_of(&tree, &roots);
         self.members.extend(below.iter().filter(|stat| !stat.is_zombie()).map(|stat| (stat.pid, stat.key())));
         self.strangers.retain(is_living);

@@ -77,13 +77,13 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
         let Some((id, facts)) = record::read(&mut file) else {
             // Not ours to understand. An owner that is still writing holds the lock.
             if remove && !is_owned {
-                runtime.unlink(&name)?;
+                erase(runtime, &name);
             }
             continue;
         };
         if facts.boot_id != boot {
             if remove && !is_owned {
-                runtime.unlink(&name)?;
+                erase(runtime, &name);
             }
             continue;
         }
@@ -91,7 +91,7 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
         if is_owned || !view.processes.is_empty() {
             views.push(view);
         } else if remove && remove_box(&view.facts) {
-            runtime.unlink(&name)?;
+            erase(runtime, &name);
         }
     }
     if remove {
@@ -151,8 +151,13 @@ fn remove_unfinished(proc: &ProcFs, runtime: &RuntimeDir) -> Result<()> {
     for name in runtime.files_ending_in(UNFINISHED)? {
         let owner = name.strip_suffix(UNFINISHED).and_then(BoxId::parse).map(|id| id.owner);
         if owner.is_none_or(|owner| !proc.is_alive(owner)) {
-            runtime.unlink(&name)?;
+            erase(runtime, &name);
         }
     }
     Ok(())
+}
+
+/// A record that cannot be removed is met again the next time; the others must not suffer from it.
+fn erase(runtime: &RuntimeDir, name: &str) {
+    let _met_again = runtime.unlink(name);
 }

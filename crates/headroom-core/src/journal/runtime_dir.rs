@@ -53,11 +53,18 @@ impl RuntimeDir {
         self.dir.path()
     }
 
-    /// Opens a file of this directory, never through a link.
+    /// Opens a regular file of this directory, never through a link, and without waiting for the other end
+    /// of what is a pipe.
     pub(crate) fn open_file(&self, name: &str, flags: OFlags) -> Result<std::fs::File> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = || self.path().join(name);
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.dir, name, flags, Mode::from_raw_mode(0o600));
-        fd.map(std::fs::File::from).map_err(|e| Error::io(self.path().join(name), e))
+        let fd = fd.map_err(|e| Error::io(path(), e))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| Error::io(path(), e))?;
+        if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
+            return Err(Error::Unsafe { path: path(), why: "is not a regular file" });
+        }
+        Ok(std::fs::File::from(fd))
     }
 
     /// Whether a name still stands for the file that was opened by it. Its owner may have put a newer one

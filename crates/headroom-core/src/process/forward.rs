@@ -10,13 +10,25 @@ use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::process::PidFd;
 
-/// What is passed on. SIGTSTP, SIGCONT and SIGCHLD keep their meaning for this process.
-const PASSED_ON: [i32; 7] =
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+/// What is passed on. After SIGTSTP this process stops as well, as it would have without a handler.
+const PASSED_ON: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+/// What asks a process to end.
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// Where the handler writes; −1 before the first forwarder is made.
 static HANDLER_FD: AtomicI32 = AtomicI32::new(-1);
@@ -36,6 +48,8 @@ struct State {
     /// Signals that came before there was a job.
     early: Vec<ForwardedSignal>,
     last_ending: Option<i32>,
+    /// Signals asking to end that came when the job was over.
+    after_the_end: u32,
 }
 
 /// Catches signals from its making on, and passes them on once there is a job.
@@ -83,19 +97,54 @@ impl SignalForwarder {
         while reader.read_exact(&mut message).is_ok() {
             let [signal, from_terminal] = message;
             let got = ForwardedSignal { signal: i32::from(signal), from_terminal: from_terminal == 1 };
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(got.signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) {
-                state.last_ending = Some(got.signal);
+            if !self.take(got) {
+                die_of(got.signal);
             }
-            match &state.target {
-                None => state.early.push(got),
-                Some(_) if got.from_terminal => {}
-                Some(target) => {
-                    let _gone_is_fine = target.signal(got.signal);
-                }
+            if got.signal == libc::SIGTSTP {
+                stop_this_process();
             }
         }
     }
+
+    /// Passes one signal on. `false` when it asks to end, for the second time, and there is no job any more
+    /// that could: the first one may have crossed the job's own end, whose account is being closed.
+    fn take(&self, got: ForwardedSignal) -> bool {
+        let asks_to_end = ENDING.contains(&got.signal);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if asks_to_end {
+            state.last_ending = Some(got.signal);
+        }
+        let is_over = match &state.target {
+            None => {
+                state.early.push(got);
+                false
+            }
+            Some(target) if got.from_terminal => target.wait(Duration::ZERO).unwrap_or(true),
+            Some(target) => target.signal(got.signal).is_err(),
+        };
+        if is_over && asks_to_end {
+            state.after_the_end += 1;
+        }
+        state.after_the_end < 2
+    }
+}
+
+/// Ends this process as if the signal had never been caught.
+fn die_of(signal: i32) {
+    // SAFETY: restores the default action, which is always valid.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    send_to_self(signal);
+}
+
+fn stop_this_process() {
+    send_to_self(libc::SIGSTOP);
+}
+
+fn send_to_self(signal: i32) {
+    // SAFETY: asks for a number, cannot fail.
+    let pid = unsafe { libc::getpid() };
+    // SAFETY: sends a signal to this very process.
+    unsafe { libc::kill(pid, signal) };
 }
 
 fn install_handler(signal: i32) -> Result<()> {

@@ -155,9 +155,10 @@ pub fn verdicts() -> &'static [Verdict] {
     VERDICTS.get_or_init(|| probe(&system()))
 }
 
-/// The best place for boxes with a kernel limit, or why there is none.
+/// The best place for boxes with a kernel limit, or why there is none. Those of systemd's pools are made with
+/// their first job, not beforehand.
 pub fn kernel_placement() -> Result<Placement, String> {
-    let kernel = || verdicts().iter().filter(|verdict| verdict.mode.is_kernel_limit());
+    let kernel = || verdicts().iter().filter(|verdict| matches!(verdict.mode, Mode::Cgroup2 | Mode::Cgroup1));
     let found = kernel().find_map(|verdict| verdict.outcome.as_ref().ok());
     found.cloned().ok_or_else(|| {
         let reasons =
