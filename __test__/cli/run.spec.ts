@@ -3,12 +3,14 @@ import { once } from "node:events";
 import {
   chmodSync,
   closeSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
   rmdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -221,6 +223,38 @@ test("a report that cannot be written is refused before the job starts", async (
   t.is((await runCli(["run", "--report", scratch, "--", "true"])).code, 2);
 });
 
+test("a report goes through a link and leaves the link alone", async (t) => {
+  const [target, link, dangling] = ["target.json", "link.json", "dangling.json"].map((name) => join(scratch, name));
+  writeFileSync(target!, "old");
+  symlinkSync(target!, link!);
+  symlinkSync(join(scratch, "made.json"), dangling!);
+  for (const path of [link!, dangling!]) {
+    t.is((await runCli(["run", "--memory", "99", "--report", path, "--", "true"])).code, 0);
+    t.true(lstatSync(path).isSymbolicLink());
+    t.is(readReport(path).memory_cap_mb, 99);
+  }
+});
+
+test("a report to an open descriptor is appended to what is there", async (t) => {
+  const file = join(scratch, "appended");
+  const script = `exec > ${file}; ${process.execPath} ${CLI} run --report /dev/stdout -- echo first; echo last`;
+  await finishCli(spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "inherit"] }));
+  const text = readFileSync(file, "utf8");
+  t.regex(text, /^first\n\{[^]*\}\nlast\n$/);
+});
+
+test("a report to a pipe that nobody reads is a warning, not a wait", async (t) => {
+  const pipe = join(scratch, "unread");
+  await once(spawn("mkfifo", [pipe]), "exit");
+  const result = await runCli(["run", "--report", pipe, "--", "sh", "-c", "exit 3"]);
+  t.is(result.code, 3);
+  t.regex(result.stderr, /nobody reads/);
+});
+
+test("an empty name for the report is refused", async (t) => {
+  t.is((await runCli(["run", "--report", "", "--", "true"])).code, 2);
+});
+
 test("an old report does not survive a job that could not start", async (t) => {
   const file = join(scratch, "old.json");
   writeFileSync(file, "{}");
@@ -242,6 +276,77 @@ test("a reader that goes away ends the writer, not headroom", async (t) => {
   t.is(result.stderr, "");
 });
 
+for (const { mode } of holdingModes) {
+  test(`${mode}: a daemon by double fork is found`, async (t) => {
+    const file = join(scratch, `${mode}-daemon.json`);
+    const inner = "sleep 60 > /dev/null 2>&1 & echo $!";
+    const child = startCli(["run", "--mode", mode, "--report", file, "--", "sh", "-c", `(setsid sh -c '(${inner})')`]);
+    const result = await finishCli(child);
+    const daemon = Number(result.stdout);
+    t.teardown(() => void (isAlive(daemon) && process.kill(daemon, "SIGKILL")));
+    t.is(readReport(file).left_running, 1);
+    process.kill(daemon, "SIGKILL");
+    t.true(await eventually(() => !isAlive(daemon)));
+    await runCli(["status"]);
+    t.deepEqual([...jobCgroupsOf(child.pid!), ...recordsOf(child.pid!)], []);
+  });
+
+  test(`${mode}: an orphan with an empty environment does not leave its box`, async (t) => {
+    const file = join(scratch, `${mode}-orphan.json`);
+    const hog = "sleep 0.4; head -c 900m /dev/zero | tail > /dev/null";
+    const script = `(env -i PATH="$PATH" setsid sh -c '${hog}' > /dev/null 2>&1 &); sleep 2`;
+    await runCli(["run", "--mode", mode, "--memory", "80", "--report", file, "--", "sh", "-c", script]);
+    t.true(readReport(file).oom_killed);
+  });
+
+  test(`${mode}: a stop and a go reach the command`, async (t) => {
+    const child = startCli(["run", "--mode", mode, "--", "sh", "-c", "echo $$; exec sleep 60"]);
+    const pid = await firstNumber(t, child);
+    const stateOf = (): string => /\) (.)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1] ?? "";
+    child.kill("SIGTSTP");
+    t.true(await eventually(() => stateOf() === "T"));
+    child.kill("SIGCONT");
+    t.true(await eventually(() => stateOf() === "S"));
+    child.kill("SIGTERM");
+    t.is((await finishCli(child)).code, 143);
+  });
+}
+
+test("an interpreter that is missing is told from a command that is missing", async (t) => {
+  const script = join(scratch, "crlf");
+  writeFileSync(script, "#!/bin/sh\r\necho hi\r\n");
+  chmodSync(script, 0o755);
+  const result = await runCli(["run", "--", script]);
+  t.is(result.code, 127);
+  t.regex(result.stderr, /interpreter/);
+});
+
+test("an end by code 134 without much memory is not blamed on memory", async (t) => {
+  const result = await runCli(["run", "--memory", "500", "--", "sh", "-c", "exit 134"]);
+  t.deepEqual([result.code, result.stderr], [134, ""]);
+});
+
+test("what lies about in the directory of records blinds and stops nobody", async (t) => {
+  const dir = mkdtempSync(join(scratch, "xdg-"));
+  chmodSync(dir, 0o700);
+  const records = join(dir, "hermes-headroom");
+  mkdirSync(records, { mode: 0o700 });
+  mkdirSync(join(records, "0-0-0.job.json"));
+  await once(spawn("mkfifo", [join(records, "1-2-3.job.json")]), "exit");
+  writeFileSync(join(records, "4-5-6.job.json"), "{ not json");
+  symlinkSync("/etc/passwd", join(records, "7-8-9.job.json"));
+  const env = { XDG_RUNTIME_DIR: dir };
+  const child = startCli(["run", "--", "sh", "-c", "echo $$; exec sleep 60"], { env });
+  const pid = await firstNumber(t, child);
+  const status = JSON.parse((await runCli(["status", "--json"], { env })).stdout) as { jobs: { pid: number }[] };
+  t.deepEqual(
+    status.jobs.map((job) => job.pid),
+    [pid],
+  );
+  child.kill("SIGTERM");
+  t.is((await finishCli(child)).code, 143);
+});
+
 test("--json tells the report on stderr, in one line", async (t) => {
   const result = await runCli(["run", "--json", "--memory", "100", "--", "true"]);
   t.is((JSON.parse(result.stderr) as HeadroomReport).memory_cap_mb, 100);
@@ -255,7 +360,7 @@ test("--mode off holds nothing and says so in the report", async (t) => {
 
 test("a terminal passes through, and Ctrl-C reaches the command once", async (t) => {
   const log = join(scratch, "tty.log");
-  const inner = `trap "echo INT >> ${log}" INT; test -t 0 && test -t 1 && echo tty >> ${log}; echo ready; sleep 1; sleep 0.2; exit 7`;
+  const inner = `trap "echo INT >> ${log}" INT; test -t 0 && test -t 1 && echo tty >> ${log}; echo ready; sleep 20; sleep 0.2; exit 7`;
   const command = `${process.execPath} ${CLI} run -- bash -c '${inner.replaceAll("'", "'\\''")}'`;
   const child = spawn("script", ["-qec", command, "/dev/null"], { stdio: ["pipe", "pipe", "pipe"] });
   let shown = "";

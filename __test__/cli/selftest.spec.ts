@@ -45,6 +45,10 @@ test.serial("a mode that cannot be had is refused with the reason", async (t) =>
   t.regex(result.stderr, /mode systemd-system cannot be used here/);
 });
 
+test.serial("there is nothing to prove about mode off", async (t) => {
+  t.is((await runCli(["selftest", "--mode", "off"])).code, 2);
+});
+
 test.serial("no box is left behind", async (t) => {
   const child = startCli(["selftest"]);
   t.is((await finishCli(child)).code, 0);

@@ -1,12 +1,16 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import test from "ava";
 import { render } from "../../src/cli/status.js";
 import type { StatusSnapshot } from "../../src/status/snapshot.js";
 import { holdingModes } from "../support/modes.js";
-import { finishCli, runCli, startCli } from "../support/run-cli.js";
+import { CLI, type CliResult, finishCli, runCli, startCli } from "../support/run-cli.js";
 
 const plain = (_style: unknown, text: string): string => text;
 const snapshotOf = (text: string): StatusSnapshot => JSON.parse(text) as StatusSnapshot;
+
+const inShell = async (script: string): Promise<CliResult> =>
+  finishCli(spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "pipe"] }));
 
 for (const { mode } of holdingModes) {
   test(`${mode}: a running job is shown with its cap and what it uses`, async (t) => {
@@ -70,4 +74,35 @@ test("lines are cut to the terminal's width", (t) => {
 
 test("a problem with the records is shown", (t) => {
   t.regex(render({ ...EMPTY, problem: "is a symbolic link" }, plain, 80).join("\n"), /symbolic link/);
+});
+
+test("a full disk behind stdout is an error, a reader that went away is not", async (t) => {
+  const full = await inShell(`${process.execPath} ${CLI} status > /dev/full`);
+  t.is(full.code, 1);
+  t.regex(full.stderr, /stdout cannot be written/);
+  t.is((await inShell(`${process.execPath} ${CLI} status --json | true`)).stderr, "");
+});
+
+test("a running job's rows fit into 80 columns, its command too", (t) => {
+  const job = {
+    id: "1-2-3",
+    state: "running",
+    pid: 1_234_567,
+    kind: "test",
+    command: "npm test -- 日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語",
+    mode: "cgroup2",
+    cap_mb: 9999,
+    swap_cap_mb: 256,
+    now_mb: 9999,
+    peak_mb: 9999,
+    age_s: 7000,
+    who: { pid: 1_234_567, name: "node" },
+    processes: [],
+  };
+  const lines = render({ ...EMPTY, jobs: [job] }, plain, 80);
+  t.true(lines.some((line) => line.includes("npm test")));
+  t.true(
+    lines.some((line) => /1234567 running .* 9,999 MB .*node \(1234567\)/.test(line)),
+    lines.join("\n"),
+  );
 });

@@ -10,3 +10,7 @@ test("plain words stay as they are, others are quoted as a shell takes them", (t
 test("secrets are masked", (t) => {
   t.is(commandText(["deploy", "--token", "abc123"]), "deploy --token ***");
 });
+
+test("control characters cannot reach a terminal or break a line", (t) => {
+  t.is(commandText(["a\u001B[31mb\nc\u0007"]), "'a\\x1b[31mb\\nc\\x07'");
+});

@@ -13,6 +13,12 @@ const SECRETS = [
   `git clone https://me:${CANARY}@example.org/r.git`,
   `x sk-${CANARY}${CANARY}`,
   `DB_PASSWD='${CANARY}' y`,
+  `curl --user bob:${CANARY} x`,
+  `curl -u bob:${CANARY} x`,
+  `mysql -p${CANARY} db`,
+  `sshpass -p ${CANARY} ssh host`,
+  `curl 'https://e.org/?access_token=${CANARY}&a=b'`,
+  `MYSQL_PWD=${CANARY} mysqldump x`,
   `NPM_AUTH=${CANARY} npm publish`,
   `sh -c 'SECRET=${CANARY} run'`,
 ];
@@ -29,6 +35,9 @@ test("ordinary text is left alone", (t) => {
   for (const text of [
     "npm test -- --watch",
     "make -j4 all",
+    "mkdir -p a/b",
+    "docker run -p 80:80 x",
+    "pytest -p no:cacheprovider",
     "git log --author=me",
     "echo a=b",
     "x https://e.org/a:b",

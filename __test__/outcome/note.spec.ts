@@ -59,6 +59,20 @@ test("a heap that V8 itself gave up on is told, by code or by signal", (t) => {
   t.regex(noteFor({ ending: { signal: 6 } }) ?? "", /heap limit/);
 });
 
+test("an abort far below the cap is no matter of memory", (t) => {
+  t.is(noteFor({ ending: { exit_code: 134 }, peak: { bytes: MB, source: "memory.peak" } }), undefined);
+});
+
+test("kills that are not known by name are counted", (t) => {
+  const victims = [1, 2, 3, 4].map((pid) => ({ pid, name: "w", rss_bytes: MB }));
+  t.regex(noteFor({ cap_hit: true, oom_kills: 17, victims }) ?? "", /w \(pid 3, 1 MB\) and 14 more/);
+  t.regex(noteFor({ cap_hit: true, oom_kills: 5 }) ?? "", /killed 5 processes/);
+});
+
+test("processes that left the box are told", (t) => {
+  t.regex(noteFor({ escaped: 1 }) ?? "", /1 process of the job moved out of its box/);
+});
+
 test("leftovers are named", (t) => {
   const left = { ending: { exit_code: 0 }, left_running: [{ pid: 5, name: "gradle", rss_bytes: MB }] };
   t.regex(noteFor(left) ?? "", /gradle \(pid 5, 1 MB\).*cap/);

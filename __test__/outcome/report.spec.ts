@@ -49,6 +49,7 @@ test("a kill at the cap is headroom's, and no kernel limit held the job", (t) =>
 test("a signal that was passed on is the user's, one that came from inside is nobody's", (t) => {
   t.is(buildReport(LIMITS, ended({ ending: { signal: 15 }, ended_by_signal: 15 })).killed_by, "user");
   t.is(buildReport(LIMITS, ended({ ending: { signal: 11 } })).killed_by, undefined);
+  t.is(buildReport(LIMITS, ended({ ending: { signal: 11 }, ended_by_signal: 15 })).killed_by, undefined);
   t.is(buildReport(LIMITS, ended({ ending: { exit_code: 0 }, ended_by_signal: 2 })).killed_by, undefined);
 });
 

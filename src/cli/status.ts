@@ -63,7 +63,7 @@ const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): st
     const peak = job.peak_mb === null ? "–" : formatMb(job.peak_mb);
     const age = formatSeconds(job.age_s);
     const pid = String(job.pid ?? "–");
-    const row = columns(pid, job.state, formatMb(job.now_mb), peak, formatMb(job.cap_mb), age, who);
+    const numbers = columns(pid, job.state, formatMb(job.now_mb), peak, formatMb(job.cap_mb), age, who);
     const left =
       job.state === "running"
         ? []
@@ -72,7 +72,7 @@ const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): st
       paint("bold", cut(INDENT + job.command, width)),
       ...left.map((text) => paint("dim", cut(INDENT + text, width))),
     ];
-    return [cut(row, width), ...below];
+    return [cut(numbers, width), ...below];
   });
   return [header, ...lines];
 };

@@ -6,6 +6,7 @@ const LONGEST_TEXT = 2000;
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
 /** Control characters could make a terminal do things, and break lists apart. */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
 const CONTROL = /[\u0000-\u001F\u007F-\u009F\u2028\u2029]/g;
 
 const escapeControl = (character: string): string => {

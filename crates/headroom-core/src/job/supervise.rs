@@ -34,6 +34,9 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(2);
 /// A process that held less than this part of the cap is nobody the kernel would have chosen.
 const LARGE_PART: u64 = 8;
 
+/// Priority of the thread that enforces a cap by itself.
+const WATCH_NICENESS: i32 = -15;
+
 /// How a job is looked after.
 #[derive(Debug, Default)]
 pub struct Supervision {
@@ -159,6 +162,11 @@ struct Watch {
 
 impl Watch {
     fn stay(mut self) {
+        if self.cap.is_some() {
+            // Among many busy processes the one that must stop them should not wait for its turn. Only root
+            // may; others go on as they are. In Linux this is the calling thread's own priority.
+            let _best_effort = rustix::process::setpriority_process(None, WATCH_NICENESS);
+        }
         let ending = loop {
             let pause = self.sample();
             if self.wait(pause) {
