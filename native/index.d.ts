@@ -41,8 +41,8 @@ export declare class SignalPassing {
 }
 
 /**
- * Takes over jobs without a kernel limit whose starter is gone: a thread each enforces the cap for as
- * long as the job and this process live. Answers how many were taken over.
+ * Takes over jobs without a kernel limit whose starter is gone, now and once a second for as long as this
+ * process lives: a thread each enforces the cap. Answers how many were taken over now.
  */
 export declare function adoptOrphans(runtimeDir: string): number
 

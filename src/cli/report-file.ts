@@ -3,6 +3,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  fstatSync,
   lstatSync,
   openSync,
   renameSync,
@@ -19,11 +20,12 @@ import type { HeadroomReport } from "../outcome/report.js";
  * How the report reaches its place.
  *
  * `replace`: a regular file, new or old, replaced as a whole. `through`: a link, written where it points to.
- * `append`: a pipe, a device, or an open descriptor of somebody's (/dev/stdout), written without truncating.
+ * `append`: a pipe or a device, written without truncating. A number: one of our own descriptors, which
+ * /dev/stdout and the like stand for; opened anew it would have a position of its own.
  */
-type Way = "replace" | "through" | "append";
+type Way = "replace" | "through" | "append" | number;
 
-const OPEN_FLAGS: Record<Exclude<Way, "replace">, number> = {
+const OPEN_FLAGS: Record<"through" | "append", number> = {
   through: constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NONBLOCK,
   append: constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK,
 };
@@ -65,7 +67,8 @@ export class ReportFile {
   write(report: HeadroomReport): HeadroomError | undefined {
     const text = `${JSON.stringify(report, undefined, 2)}\n`;
     try {
-      if (this.#way === "replace") this.#replace(text);
+      if (typeof this.#way === "number") writeSync(this.#way, text);
+      else if (this.#way === "replace") this.#replace(text);
       else this.#writeInPlace(text, OPEN_FLAGS[this.#way]);
       return undefined;
     } catch (cause) {
@@ -98,6 +101,11 @@ export class ReportFile {
 
 const findWay = (path: string): Way => {
   if (path === "") throw new Error("the name is empty");
+  const descriptor = ownDescriptor(path);
+  if (descriptor !== undefined) {
+    fstatSync(descriptor);
+    return descriptor;
+  }
   const target = statSync(path, { throwIfNoEntry: false });
   if (target?.isDirectory()) throw new Error("it is a directory");
   // What stands there is often a link to an open descriptor; to replace it would break it for everybody.
@@ -106,6 +114,13 @@ const findWay = (path: string): Way => {
     return "append";
   }
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? "through" : "replace";
+};
+
+const ownDescriptor = (path: string): number | undefined => {
+  if (path === "/dev/stdout") return 1;
+  if (path === "/dev/stderr") return 2;
+  const [, number] = /^\/(?:dev\/fd|proc\/self\/fd)\/(\d{1,6})$/.exec(path) ?? [];
+  return number === undefined ? undefined : Number(number);
 };
 
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && "code" in error;

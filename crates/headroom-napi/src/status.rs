@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headroom_core::journal::{RuntimeDir, adopt, jobs, sweep};
+use headroom_core::journal::{RuntimeDir, jobs, keep_adopting, sweep};
 use headroom_core::proc::ProcFs;
 use napi_derive::napi;
 
@@ -91,10 +91,10 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
         .collect())
 }
 
-/// Takes over jobs without a kernel limit whose starter is gone: a thread each enforces the cap for as
-/// long as the job and this process live. Answers how many were taken over.
+/// Takes over jobs without a kernel limit whose starter is gone, now and once a second for as long as this
+/// process lives: a thread each enforces the cap. Answers how many were taken over now.
 #[napi(catch_unwind)]
 pub fn adopt_orphans(runtime_dir: String) -> napi::Result<u32> {
-    let adopted = ProcFs::system().and_then(|proc| adopt(&proc, &Arc::new(RuntimeDir::at(Path::new(&runtime_dir))?)));
+    let adopted = RuntimeDir::at(Path::new(&runtime_dir)).and_then(|runtime| keep_adopting(&Arc::new(runtime)));
     adopted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|e| thrown(&e))
 }

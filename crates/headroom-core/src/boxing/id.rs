@@ -48,7 +48,7 @@ impl BoxId {
             owner: ProcessKey { pid: pid.parse().ok()?, start_ticks: start_ticks.parse().ok()? },
             sequence: sequence.parse().ok()?,
         };
-        (parts.next().is_none() && id.owner.pid > 0).then_some(id)
+        (parts.next().is_none() && id.owner.pid > 0 && id.to_string() == text).then_some(id)
     }
 }
 

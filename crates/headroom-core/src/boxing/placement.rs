@@ -32,7 +32,8 @@ impl Placement {
         let Some(base) = &self.base else { return Ok(JobBox::without_cgroup(self.mode, id, limits)) };
         let base = Cgroup::open(base, Self::version(self.mode))?;
         let name = id.cgroup_name();
-        let made = base.make_child(&name).and_then(|job| {
+        let job = base.make_child(&name)?;
+        let made = (|| {
             job.set_limits(limits.memory_bytes, limits.swap)?;
             let seat = match job.version() {
                 Version::V1 => Cgroup::open(job.path(), Version::V1)?,
@@ -41,10 +42,10 @@ impl Placement {
                     job.make_child(V2_SEAT)?
                 }
             };
-            Ok((job, seat))
-        });
+            Ok(seat)
+        })();
         match made {
-            Ok((job, seat)) => Ok(JobBox::with_cgroup(self.mode, id, limits, base, job, seat)),
+            Ok(seat) => Ok(JobBox::with_cgroup(self.mode, id, limits, base, job, seat)),
             Err(error) => {
                 let _nothing_was_made = base.remove_child(&name);
                 Err(error)

@@ -272,10 +272,9 @@ impl Cgroup {
         for line in text.lines() {
             let Some((key, value)) = line.split_once(' ') else { continue };
             if names.contains(&key) {
-                sum += value
-                    .trim()
-                    .parse::<u64>()
-                    .map_err(|_| Error::parse(self.path().join(file), line, "a name and a number"))?;
+                let number = value.trim().parse::<u64>();
+                let number = number.map_err(|_| Error::parse(self.path().join(file), line, "a name and a number"))?;
+                sum = u64::saturating_add(sum, number);
             }
         }
         Ok(sum)

@@ -35,15 +35,20 @@ impl EventSink {
     pub(crate) fn send(&mut self, event: &Event) {
         if let Ok(mut line) = serde_json::to_vec(event) {
             line.push(b'\n');
+            let flags = match event {
+                // The last line waits for its reader; nothing else does.
+                Event::Ended(_) => rustix::net::SendFlags::NOSIGNAL,
+                _ => rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT,
+            };
             // The host process may have ended its reading end; SIGPIPE must not end the host.
-            let _reader_may_be_gone = rustix_send_all(&mut self.socket, &line);
+            let _reader_may_be_gone = rustix_send_all(&mut self.socket, &line, flags);
         }
     }
 }
 
-fn rustix_send_all(socket: &mut UnixStream, mut bytes: &[u8]) -> std::io::Result<()> {
+fn rustix_send_all(socket: &mut UnixStream, mut bytes: &[u8], flags: rustix::net::SendFlags) -> std::io::Result<()> {
     while !bytes.is_empty() {
-        let sent = rustix::net::send(&*socket, bytes, rustix::net::SendFlags::NOSIGNAL)?;
+        let sent = rustix::net::send(&*socket, bytes, flags)?;
         bytes = bytes.get(sent..).unwrap_or_default();
     }
     socket.flush()

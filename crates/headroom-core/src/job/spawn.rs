@@ -110,7 +110,10 @@ const BOX_FAILED: i32 = libc::ENOMEDIUM;
 
 /// Starts a command inside a box that is there.
 pub fn spawn(command: &Command, job_box: &JobBox) -> Result<Spawned, SpawnError> {
-    let entry = job_box.entry()?;
+    let entry = job_box.entry().map_err(|error| match error {
+        Error::Io { source, .. } => SpawnError::Box { source },
+        other => other.into(),
+    })?;
     launch(command, entry.as_ref().map_or(Door::Open, |entry| Door::File(entry.as_raw_fd())))
 }
 
@@ -185,6 +188,10 @@ fn launch(command: &Command, door: Door) -> Result<Spawned, SpawnError> {
         // Checked here because the child's failure to enter it looks like a missing program.
         std::fs::metadata(cwd)
             .and_then(|meta| if meta.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) })
+            .and_then(|()| {
+                let (here, flags) = (rustix::fs::CWD, rustix::fs::AtFlags::EACCESS);
+                rustix::fs::accessat(here, cwd, rustix::fs::Access::EXEC_OK, flags).map_err(io::Error::from)
+            })
             .map_err(|source| SpawnError::WorkingDirectory { cwd: cwd.clone(), source })?;
         child.current_dir(cwd);
     }

@@ -15,6 +15,25 @@ use crate::proc::ProcFs;
 const LOCK_TRIES: u32 = 5;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
+/// How often a process that stays looks for new orphans.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Takes over orphans now, and goes on doing so on a thread for as long as this process lives. Answers how
+/// many were taken over now.
+pub fn keep_adopting(runtime: &Arc<RuntimeDir>) -> Result<usize> {
+    let proc = ProcFs::system()?;
+    let adopted = adopt(&proc, runtime)?;
+    let runtime = Arc::clone(runtime);
+    let look = move || {
+        loop {
+            std::thread::sleep(LOOK_EVERY);
+            let _tried_again_in_a_second = adopt(&proc, &runtime);
+        }
+    };
+    let started = std::thread::Builder::new().name("headroom-adopt".to_owned()).spawn(look);
+    started.map(|_| adopted).map_err(|e| Error::call("thread", e))
+}
+
 /// Takes over `userspace` jobs that nobody looks after, each with a thread that enforces its cap until
 /// the job or this process ends. Answers how many were taken over.
 pub fn adopt(proc: &ProcFs, runtime: &Arc<RuntimeDir>) -> Result<usize> {

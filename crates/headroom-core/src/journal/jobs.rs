@@ -107,7 +107,9 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
         (true, false) => JobState::Running,
         (false, false) => JobState::Orphaned,
     };
-    let cgroup = facts.cgroup.as_ref().and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
+    let is_own = |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| *name == *id.cgroup_name());
+    let cgroup =
+        facts.cgroup.as_ref().filter(is_own).and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
     let (processes, now_bytes, peak) = match &cgroup {
         Some(cgroup) => {
             let processes = crate::job::describe(proc, cgroup.pids().unwrap_or_default());
@@ -138,7 +140,7 @@ fn remove_box(facts: &Facts) -> bool {
     let Some(path) = &facts.cgroup else { return true };
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return true };
     // A record is a file that its user can edit: nothing but a job's cgroup is ever removed.
-    if name.to_str().and_then(BoxId::from_cgroup_name).is_none() {
+    if BoxId::parse(&facts.id).is_none_or(|id| *name != *id.cgroup_name()) {
         return true;
     }
     match Cgroup::open(parent, Placement::version(facts.mode)) {

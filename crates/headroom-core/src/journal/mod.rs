@@ -6,7 +6,7 @@ mod jobs;
 mod record;
 mod runtime_dir;
 
-pub use adopt::adopt;
+pub use adopt::{adopt, keep_adopting};
 pub use jobs::{JobState, JobView, jobs, sweep};
 pub use record::{Facts, Record};
 pub use runtime_dir::RuntimeDir;

@@ -33,7 +33,10 @@ impl ProcFs {
         match (pages(1), pages(2)) {
             (Some(resident), Some(shared)) => {
                 let page_bytes = page_bytes();
-                Ok(Some(Statm { resident_bytes: resident * page_bytes, shared_bytes: shared * page_bytes }))
+                Ok(Some(Statm {
+                    resident_bytes: resident.saturating_mul(page_bytes),
+                    shared_bytes: shared.saturating_mul(page_bytes),
+                }))
             }
             _ => Err(Error::parse(self.file(pid, "statm"), &text, "seven page counts")),
         }

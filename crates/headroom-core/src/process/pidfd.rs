@@ -20,7 +20,7 @@ pub struct PidFd {
 impl PidFd {
     /// Opens a handle on whatever process has this number now.
     pub fn open(pid: i32) -> Result<Self> {
-        let raw = Pid::from_raw(pid).filter(|_| pid > 0).ok_or(Error::Gone { pid })?;
+        let raw = Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw).ok_or(Error::Gone { pid })?;
         match rustix::process::pidfd_open(raw, PidfdFlags::empty()) {
             Ok(fd) => Ok(Self { fd, pid }),
             Err(rustix::io::Errno::SRCH) => Err(Error::Gone { pid }),

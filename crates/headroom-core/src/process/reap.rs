@@ -24,7 +24,7 @@ pub fn become_subreaper() -> Result<()> {
 
 /// Collects one child that has ended; `None` when it still runs.
 pub fn reap(pid: i32) -> Result<Option<Ending>> {
-    let id = WaitId::Pid(Pid::from_raw(pid).ok_or(Error::Gone { pid })?);
+    let id = WaitId::Pid(Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw).ok_or(Error::Gone { pid })?);
     match rustix::process::waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
         Ok(status) => Ok(status.and_then(|status| {
             status.exit_status().map(Ending::ExitCode).or_else(|| status.terminating_signal().map(Ending::Signal))
