@@ -108,8 +108,8 @@ fn probe_systemd(bus: Bus, place: Option<&Place>) -> Probed<PathBuf> {
         return Err((Obstacle::NotRoot, "only root may make units of the system's manager".to_owned()));
     }
     let place = place.ok_or((Obstacle::NotMounted, "no cgroup v2 hierarchy is mounted".to_owned()))?;
-    let asked = Manager::of(bus).and_then(|manager| manager.control_group());
-    let path = asked.map_err(|error| {
+    let asked = Manager::of(bus).and_then(|manager| manager_dir(bus, place, &manager));
+    let dir = asked.map_err(|error| {
         let obstacle = match &error {
             Error::Io { .. } => Obstacle::NoBus,
             Error::Unsafe { .. } => Obstacle::UnsafeBus,
@@ -117,11 +117,25 @@ fn probe_systemd(bus: Bus, place: Option<&Place>) -> Probed<PathBuf> {
         };
         (obstacle, error.to_string())
     })?;
-    let dir = place.mount_point.join(path.trim_start_matches('/'));
     if lists_memory(&Cgroup::open(&dir, Version::V2).map_err(failed)?, "cgroup.controllers")? {
         return Ok(dir);
     }
     Err((Obstacle::NoMemoryController, format!("systemd's cgroup {} has no memory controller", dir.display())))
+}
+
+/// The manager's own cgroup. Where it sits in the usual place nobody needs to be asked.
+fn manager_dir(bus: Bus, place: &Place, manager: &Manager) -> Result<PathBuf> {
+    let usual = match bus {
+        Bus::System => place.mount_point.clone(),
+        Bus::User => {
+            let uid = rustix::process::getuid().as_raw();
+            place.mount_point.join(format!("user.slice/user-{uid}.slice/user@{uid}.service"))
+        }
+    };
+    if usual.is_dir() {
+        return Ok(usual);
+    }
+    Ok(place.mount_point.join(manager.control_group()?.trim_start_matches('/')))
 }
 
 /// v1: boxes go below this process's own cgroup, so every limit above it holds for them too.
