@@ -366,6 +366,7 @@ test("a terminal passes through, and Ctrl-C reaches the command once", async (t)
   let shown = "";
   child.stdout.on("data", (chunk) => (shown += String(chunk)));
   t.true(await eventually(() => shown.includes("ready")));
+  child.stdin.on("error", () => {});
   child.stdin.write("\u0003");
   const [code] = (await once(child, "exit")) as [number];
   t.is(code, 7);

@@ -67,8 +67,19 @@ test("a failed check has its mark, its fix below it, and the verdict at the end"
       took_ms: 5,
     },
     plain,
+    80,
   );
   t.regex(lines[0] ?? "", /FAIL {2}addon +not there/);
   t.regex(lines[1] ?? "", /→ Install it\./);
   t.is(lines.at(-1), "headroom selftest: FAIL");
+});
+
+test("long text is broken between words, within the terminal's width", (t) => {
+  const detail = "word ".repeat(60).trim();
+  const checks = [{ name: "mode systemd-system", status: "warn" as const, detail, fix: detail }];
+  const memory = { available_mb: 0, total_mb: 0 };
+  const lines = render({ result: "pass", mode: "cgroup2", memory, cpus: 1, psi: true, checks, took_ms: 5 }, plain, 80);
+  t.true(lines.length > 10);
+  for (const line of lines) t.true(line.length <= 80, line);
+  t.is(lines.join(" ").match(/word/g)?.length, 120);
 });

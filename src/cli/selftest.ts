@@ -1,7 +1,7 @@
 /** `hermes-headroom selftest`. */
 import type { Mode } from "../modes/mode.js";
 import { selftest, type Check, type SelftestResult } from "../selftest/selftest.js";
-import { formatSeconds, printLine, stdoutPaint, type Paint, type Style } from "./terminal.js";
+import { formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint, type Style, wrapText } from "./terminal.js";
 
 const MARKS: Record<Check["status"], [mark: string, style: Style]> = {
   ok: ["ok  ", "green"],
@@ -22,16 +22,22 @@ const INDENT = " ".repeat(NAME_WIDTH + 9);
 export const selftestCommand = async (options: { mode?: Mode; json?: boolean }): Promise<number> => {
   const result = await selftest(options.mode);
   if (options.json) printLine(JSON.stringify(result));
-  else render(result, stdoutPaint()).forEach((line) => printLine(line));
+  else render(result, stdoutPaint(), terminalWidth()).forEach((line) => printLine(line));
   return result.result === "fail" ? 1 : 0;
 };
 
-/** The lines for people. */
-export const render = (result: SelftestResult, paint: Paint): string[] => {
+/** The lines for people: text in a column of its own, broken between words. */
+export const render = (result: SelftestResult, paint: Paint, width: number): string[] => {
+  const textWidth = Math.max(20, width - INDENT.length);
   const lines = result.checks.flatMap(({ name, status, detail, fix }) => {
     const [mark, style] = MARKS[status];
-    const line = `  ${paint(style, mark)}  ${name.padEnd(NAME_WIDTH)} ${detail}`;
-    return fix === undefined ? [line] : [line, `${INDENT}${paint("cyan", `→ ${fix}`)}`];
+    const [first = "", ...more] = wrapText(detail, textWidth);
+    const fixLines = fix === undefined ? [] : wrapText(`→ ${fix}`, textWidth);
+    return [
+      `  ${paint(style, mark)}  ${name.padEnd(NAME_WIDTH)} ${first}`,
+      ...more.map((line) => INDENT + line),
+      ...fixLines.map((line) => INDENT + paint("cyan", line)),
+    ];
   });
   const [words, style] = VERDICTS[result.result];
   const reason = result.result === "degraded" ? ` – mode ${result.mode}, no kernel limit holds a job` : "";

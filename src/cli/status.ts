@@ -3,7 +3,7 @@ import cliTruncate from "cli-truncate";
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
 import { takeSnapshot, type JobStatus, type StatusSnapshot } from "../status/snapshot.js";
-import { formatMb, formatSeconds, printLine, stdoutPaint, type Paint } from "./terminal.js";
+import { formatMb, formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint } from "./terminal.js";
 
 export const statusCommand = (options: { json?: boolean }): number => {
   const native = loadNative();
@@ -19,15 +19,6 @@ export const statusCommand = (options: { json?: boolean }): number => {
   if (options.json) printLine(JSON.stringify(snapshot));
   else render(snapshot, stdoutPaint(), terminalWidth()).forEach((line) => printLine(line));
   return 0;
-};
-
-const DEFAULT_WIDTH = 100;
-
-/** Lines are cut on a terminal only: whoever pipes the output wants all of it. */
-const terminalWidth = (): number => {
-  const columns = Number(process.env["COLUMNS"]);
-  if (columns > 0) return columns;
-  return process.stdout.isTTY ? (process.stdout.columns ?? DEFAULT_WIDTH) : Number.POSITIVE_INFINITY;
 };
 
 /** The lines for people. */

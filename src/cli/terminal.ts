@@ -3,7 +3,7 @@
  * makes a shared pipe non-blocking for the job as well.
  */
 import { writeSync } from "node:fs";
-import { isatty } from "node:tty";
+import { isatty, WriteStream } from "node:tty";
 import { styleText } from "node:util";
 import { HeadroomError } from "../errors.js";
 
@@ -63,4 +63,29 @@ export const formatSeconds = (seconds: number): string => {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 120) return `${minutes} min`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+};
+
+/** Columns of the terminal on stdout; infinite where it is none, so that whoever pipes the output gets all of it. */
+export const terminalWidth = (): number => {
+  const columns = Number(process.env["COLUMNS"]);
+  if (columns > 0) return columns;
+  if (!isatty(STDOUT)) return Number.POSITIVE_INFINITY;
+  return new WriteStream(STDOUT).columns || DEFAULT_WIDTH;
+};
+
+const DEFAULT_WIDTH = 80;
+
+/** Breaks text between words into lines of at most so many columns. A longer word has a line of its own. */
+export const wrapText = (text: string, width: number): string[] => {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === "" ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line];
 };
