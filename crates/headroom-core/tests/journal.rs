@@ -116,8 +116,11 @@ fn the_users_runtime_directory_is_used_where_it_is_safe() {
 }
 
 #[test]
-fn without_a_safe_runtime_directory_there_is_one_in_tmp() {
-    let in_tmp = PathBuf::from(format!("/tmp/hermes-headroom-{}", rustix::process::getuid().as_raw()));
+fn without_a_safe_runtime_directory_there_is_the_usual_one_or_one_in_tmp() {
+    let uid = rustix::process::getuid().as_raw();
+    let usual = PathBuf::from(format!("/run/user/{uid}"));
+    let in_tmp = PathBuf::from(format!("/tmp/hermes-headroom-{uid}"));
+    let expected = if usual.is_dir() { usual.join("hermes-headroom") } else { in_tmp };
     let folder = tempfile::tempdir().unwrap();
     let (open_to_all, link, absent) =
         (folder.path().join("open"), folder.path().join("link"), folder.path().join("absent"));
@@ -126,14 +129,14 @@ fn without_a_safe_runtime_directory_there_is_one_in_tmp() {
     for variable in
         [None, Some(Path::new("relative/path")), Some(Path::new("")), Some(&*open_to_all), Some(&*link), Some(&*absent)]
     {
-        assert_eq!(opened_by(variable), in_tmp, "{variable:?}");
+        assert_eq!(opened_by(variable), expected, "{variable:?}");
     }
     assert_eq!(fs::read_dir(&open_to_all).unwrap().count(), 0);
     if is_root() {
         let theirs = folder.path().join("theirs");
         make_dir(&theirs, 0o700);
         std::os::unix::fs::chown(&theirs, Some(65_534), None).unwrap();
-        assert_eq!(opened_by(Some(&theirs)), in_tmp, "as with sudo -E");
+        assert_eq!(opened_by(Some(&theirs)), expected, "as with sudo -E");
     }
 }
 

@@ -1,4 +1,6 @@
-//! The runtime directory: `$XDG_RUNTIME_DIR/hermes-headroom`, else `/tmp/hermes-headroom-UID`. Used only
+//! The runtime directory: `$XDG_RUNTIME_DIR/hermes-headroom`, else `/run/user/UID/hermes-headroom` (a system
+//! service has not the variable, and must find the jobs of the user's other processes), else
+//! `/tmp/hermes-headroom-UID`. Used only
 //! if it is a real directory of this user that nobody else can enter; /tmp is writable to all, and a
 //! directory that somebody else laid there must not be trusted.
 
@@ -21,7 +23,8 @@ impl RuntimeDir {
     /// Opens (and makes) the directory of this user. `xdg_runtime_dir` is that variable's value.
     pub fn open(xdg_runtime_dir: Option<&Path>) -> Result<Self> {
         let uid = rustix::process::getuid().as_raw();
-        if let Some(parent) = xdg_runtime_dir.filter(|dir| dir.is_absolute()) {
+        let usual = PathBuf::from(format!("/run/user/{uid}"));
+        for parent in [xdg_runtime_dir.filter(|dir| dir.is_absolute()), Some(&usual)].into_iter().flatten() {
             // An inherited variable (sudo -E) may name another user's directory.
             if check(parent, uid, 0o022).is_ok() {
                 return Self::at(&parent.join(NAME));
