@@ -9,7 +9,7 @@ test("a missing controller is sent to the boot line, unless it sits on v1", (t) 
 test("missing rights are sent to delegation, v1 to root", (t) => {
   t.regex(obstacleFix("cgroup2", "not-permitted", false) ?? "", /Delegate=yes/);
   t.regex(obstacleFix("cgroup2", "read-only", false) ?? "", /writable-cgroups/);
-  t.regex(obstacleFix("cgroup1", "not-permitted", true) ?? "", /root/);
+  t.regex(obstacleFix("cgroup1", "not-permitted", true) ?? "", /as root/);
 });
 
 test("no advice is invented for an unknown obstacle", (t) => {

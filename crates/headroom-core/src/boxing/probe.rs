@@ -1,11 +1,13 @@
 //! Which modes work here. Each is tried for real, by making a box, never concluded from a version.
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::boxing::{BoxId, Limits, Mode, Placement};
+use crate::boxing::{BoxId, JobBox, Limits, Mode, Placement};
 use crate::cgroup::{Cgroup, Hierarchies, Limit, Place, Version};
 use crate::error::{Error, Result};
 use crate::proc::ProcFs;
+use crate::process::can_enter;
 use crate::systemd::{Bus, Manager};
 
 /// The limit that a trial box gets, bytes.
@@ -200,11 +202,17 @@ fn trial(proc: &ProcFs, mode: Mode, base: &Path) -> Probed<()> {
     let placement = Placement { mode, base: Some(base.to_path_buf()) };
     let limits = Limits { memory_bytes: TRIAL_BYTES, swap: Limit::Bytes(0) };
     let job_box = placement.make_box(id, limits).map_err(failed)?;
-    let entered = crate::job::enter_trial(&job_box);
+    let entered = enter(&job_box);
     let removed = job_box.remove();
     entered.map_err(failed)?;
     removed.map_err(failed)?;
     Ok(())
+}
+
+fn enter(job_box: &JobBox) -> Result<()> {
+    let Some(entry) = job_box.entry()? else { return Ok(()) };
+    let path = || job_box.cgroup_path().unwrap_or_default().join("cgroup.procs");
+    can_enter(entry.as_fd()).map_err(|e| Error::io(path(), e))
 }
 
 /// Moves every process of a cgroup into a leaf below it and switches the memory controller on.

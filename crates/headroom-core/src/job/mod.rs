@@ -12,7 +12,7 @@ mod watched;
 pub use entrance::{Entrance, Registration};
 pub use events::Event;
 pub use report::{Ended, LeftProcess, Victim};
-pub use spawn::{Command, SpawnError, Spawned, Stdio, enter_trial, spawn, spawn_admitted};
+pub use spawn::{Command, SpawnError, Spawned, Stdio, spawn, spawn_admitted};
 pub(crate) use supervise::guard_orphan;
 pub use supervise::{RunningJob, Supervision, members_of, start};
 pub use userspace_cap::UserspaceCap;

@@ -345,37 +345,6 @@ fn reported_failure(failure: OwnedFd) -> io::Error {
     }
 }
 
-/// Lets a process of ours into a box and end there, to learn whether entering is allowed.
-pub fn enter_trial(job_box: &JobBox) -> Result<()> {
-    let Some(entry) = job_box.entry()? else { return Ok(()) };
-    let entry = entry.as_raw_fd();
-    // SAFETY: the child makes only async-signal-safe calls: write and _exit.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        let answer = write_all(entry, b"0").err().unwrap_or(0);
-        // SAFETY: ends the child without running anything of its parent's.
-        unsafe { libc::_exit(answer) };
-    }
-    if pid < 0 {
-        return Err(Error::call("fork", io::Error::last_os_error()));
-    }
-    let mut status = 0;
-    // SAFETY: `status` is valid, and the child is ours and nobody else waits for it.
-    while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(Error::call("waitpid", error));
-        }
-    }
-    match libc::WEXITSTATUS(status) {
-        0 if libc::WIFEXITED(status) => Ok(()),
-        number => {
-            let path = job_box.cgroup_path().unwrap_or_default().join("cgroup.procs");
-            Err(Error::io(path, io::Error::from_raw_os_error(number)))
-        }
-    }
-}
-
 /// Reads an [`Ending`] as a shell shows it: 128 and the signal's number.
 impl Ending {
     /// The exit code that stands for this ending.

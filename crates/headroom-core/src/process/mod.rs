@@ -4,8 +4,10 @@ mod forward;
 mod oom_score;
 mod pidfd;
 mod reap;
+mod trial;
 
 pub use forward::{ForwardedSignal, SignalForwarder};
 pub use oom_score::{OomScore, own_oom_score_adj};
 pub use pidfd::PidFd;
 pub use reap::{Ending, become_subreaper, reap, reap_orphans};
+pub use trial::can_enter;
