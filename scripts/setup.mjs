@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -70,7 +70,7 @@ const step = (name, inputs, outputExists, build) => {
 const digestOf = (inputs) => {
   const hash = createHash("sha256").update(process.versions.modules).update(process.arch);
   for (const file of inputs.flatMap((input) => filesBelow(join(ROOT, input)))) {
-    hash.update(file).update("\0").update(readFileSync(file));
+    hash.update(relative(ROOT, file)).update("\0").update(readFileSync(file));
   }
   return hash.digest("hex");
 };
