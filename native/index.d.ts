@@ -219,8 +219,8 @@ export interface ModeVerdict {
   /** The cgroup below which boxes are made. */
   base: string | null
   /**
-   * Why not, as a word: `not-built`, `not-mounted`, `no-memory-controller`, `read-only`,
-   * `not-permitted`, `occupied` or `failed`.
+   * Why not, as a word: `no-bus`, `unsafe-bus`, `no-answer`, `not-root`, `inside-job`, `not-mounted`,
+   * `no-memory-controller`, `read-only`, `not-permitted`, `occupied` or `failed`.
    */
   obstacle: string | null
   /** Why not, for people. */

@@ -92,6 +92,13 @@ const checkNeighbour = async (): Promise<void> => {
   });
 };
 
+const checkNested = (): void => {
+  const inner = `${process.execPath} ${CLI} run --memory 80 -- cat /proc/self/cgroup`;
+  const { code, stdout, stderr } = runJob(inner);
+  const inside = /headroom-job-[^/]+\/headroom-job-/.test(stdout);
+  check("a run inside a job stays inside it", code === 0 && inside, stdout + stderr);
+};
+
 const checkScore = (): void => {
   const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
   const job = Number(runJob("cat /proc/self/oom_score_adj").stdout);
@@ -108,5 +115,6 @@ checkSelftest();
 checkKill();
 await checkNeighbour();
 checkScore();
+if (isKernelMode) checkNested();
 if (isKernelMode && Number(launchesWord) > 0) await checkEscapes(Number(launchesWord));
 process.exitCode = failures > 0 ? 1 : 0;

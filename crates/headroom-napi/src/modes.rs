@@ -15,8 +15,8 @@ pub struct ModeVerdict {
     pub available: bool,
     /// The cgroup below which boxes are made.
     pub base: Option<String>,
-    /// Why not, as a word: `not-built`, `not-mounted`, `no-memory-controller`, `read-only`,
-    /// `not-permitted`, `occupied` or `failed`.
+    /// Why not, as a word: `no-bus`, `unsafe-bus`, `no-answer`, `not-root`, `inside-job`, `not-mounted`,
+    /// `no-memory-controller`, `read-only`, `not-permitted`, `occupied` or `failed`.
     pub obstacle: Option<String>,
     /// Why not, for people.
     pub detail: Option<String>,

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::boxing::{BoxId, JobBox, Limits, Mode, Placement};
+use crate::boxing::{BOX_PREFIX, BoxId, JobBox, Limits, Mode, Placement};
 use crate::cgroup::{Cgroup, Hierarchies, Limit, Place, Version};
 use crate::error::{Error, Result};
 use crate::proc::ProcFs;
@@ -28,6 +28,8 @@ pub enum Obstacle {
     NoAnswer,
     /// Only root may use it.
     NotRoot,
+    /// This process is inside a job's box, and the pool is outside of it.
+    InsideJob,
     /// No such hierarchy is mounted, or this process is not in it.
     NotMounted,
     /// The hierarchy has no memory controller here.
@@ -51,6 +53,7 @@ impl Obstacle {
             Self::UnsafeBus => "unsafe-bus",
             Self::NoAnswer => "no-answer",
             Self::NotRoot => "not-root",
+            Self::InsideJob => "inside-job",
             Self::NotMounted => "not-mounted",
             Self::NoMemoryController => "no-memory-controller",
             Self::ReadOnly => "read-only",
@@ -110,6 +113,9 @@ fn probe_systemd(bus: Bus, place: Option<&Place>) -> Probed<PathBuf> {
         return Err((Obstacle::NotRoot, "only root may make units of the system's manager".to_owned()));
     }
     let place = place.ok_or((Obstacle::NotMounted, "no cgroup v2 hierarchy is mounted".to_owned()))?;
+    if place.own.iter().any(|part| part.to_str().is_some_and(|name| name.starts_with(BOX_PREFIX))) {
+        return Err((Obstacle::InsideJob, "already inside a job's box; a box within it is made by files".to_owned()));
+    }
     let asked = Manager::of(bus).and_then(|manager| manager_dir(bus, place, &manager));
     let dir = asked.map_err(|error| {
         let obstacle = match &error {

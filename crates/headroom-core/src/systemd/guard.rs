@@ -1,6 +1,7 @@
 //! A process that keeps a pool alive while somebody needs it. systemd removes a scope, and with it the
 //! counters of its jobs, the moment its last process ends; a job's account could not be closed.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ impl Guard {
         let mut child = Command::new("/bin/sh")
             .args(["-c", "read -r _", "headroom-guard"])
             .env_clear()
+            // Ctrl-C goes to the terminal's foreground group; the guard must outlast the job that it ends.
+            .process_group(0)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
