@@ -49,7 +49,8 @@ export const countEscapes = async (launches: number): Promise<EscapeCount> => {
       const output = text(new Socket({ fd: job.pipeFds[1] ?? -1, readable: true, writable: false }));
       const [told] = await Promise.all([output, job.ended]);
       const lines = told.split("\n").filter((line) => line.startsWith("0::"));
-      const inside = lines.filter((line) => line.includes(`/headroom-job-${job.id}`)).length;
+      const name = job.cgroup?.split("/").at(-1) ?? "no cgroup";
+      const inside = lines.filter((line) => line.includes(name)).length;
       count.inside += inside;
       count.outside += lines.length - inside;
       if (lines.length !== PROCESSES) count.incomplete += 1;

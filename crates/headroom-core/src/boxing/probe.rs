@@ -8,7 +8,7 @@ use crate::cgroup::{Cgroup, Hierarchies, Limit, Place, Version};
 use crate::error::{Error, Result};
 use crate::proc::ProcFs;
 use crate::process::can_enter;
-use crate::systemd::{Bus, Manager};
+use crate::systemd::{Bus, Manager, POOL_PREFIX};
 
 /// The limit that a trial box gets, bytes.
 const TRIAL_BYTES: u64 = 64 << 20;
@@ -84,12 +84,12 @@ pub fn probe(proc: &ProcFs) -> Vec<Verdict> {
                 Mode::SystemdUser => places
                     .as_ref()
                     .map_err(Clone::clone)
-                    .and_then(|p| probe_systemd(Bus::User, p.v2.as_ref()))
+                    .and_then(|p| probe_systemd(proc, Bus::User, p.v2.as_ref()))
                     .map(Some),
                 Mode::SystemdSystem => places
                     .as_ref()
                     .map_err(Clone::clone)
-                    .and_then(|p| probe_systemd(Bus::System, p.v2.as_ref()))
+                    .and_then(|p| probe_systemd(proc, Bus::System, p.v2.as_ref()))
                     .map(Some),
                 Mode::Cgroup2 => {
                     places.as_ref().map_err(Clone::clone).and_then(|p| probe_v2(proc, p.v2.as_ref())).map(Some)
@@ -108,13 +108,19 @@ type Probed<T> = Result<T, (Obstacle, String)>;
 
 /// systemd: a manager that answers and whose own cgroup has the memory controller. Where it has not, it
 /// takes `MemoryMax=` without a word and without effect (systemd #12362), so its property proves nothing.
-fn probe_systemd(bus: Bus, place: Option<&Place>) -> Probed<PathBuf> {
+fn probe_systemd(proc: &ProcFs, bus: Bus, place: Option<&Place>) -> Probed<PathBuf> {
     if bus == Bus::System && !rustix::process::getuid().is_root() {
         return Err((Obstacle::NotRoot, "only root may make units of the system's manager".to_owned()));
     }
     let place = place.ok_or((Obstacle::NotMounted, "no cgroup v2 hierarchy is mounted".to_owned()))?;
-    if place.own.iter().any(|part| part.to_str().is_some_and(|name| name.starts_with(BOX_PREFIX))) {
+    let is_ours = |name: &str| name.starts_with(BOX_PREFIX) || name.starts_with(POOL_PREFIX);
+    if place.own.iter().any(|part| part.to_str().is_some_and(is_ours)) {
         return Err((Obstacle::InsideJob, "already inside a job's box; a box within it is made by files".to_owned()));
+    }
+    // A bus that reaches into a container belongs to a manager whose cgroups cannot be seen from here.
+    let first = proc.membership(1).ok().flatten().and_then(|membership| membership.v2);
+    if first.is_some_and(|path| path.starts_with("/..")) {
+        return Err((Obstacle::NotMounted, "systemd's cgroups are outside of this cgroup namespace".to_owned()));
     }
     let asked = Manager::of(bus).and_then(|manager| manager_dir(bus, place, &manager));
     let dir = asked.map_err(|error| {

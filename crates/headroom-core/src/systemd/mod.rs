@@ -11,4 +11,4 @@ mod pool;
 pub use bus::{Bus, find_socket};
 pub(crate) use guard::Guard;
 pub use manager::{Manager, UnitLimits};
-pub use pool::Pool;
+pub use pool::{POOL_PREFIX, Pool};

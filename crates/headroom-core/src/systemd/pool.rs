@@ -18,7 +18,7 @@ use crate::systemd::Guard;
 use crate::systemd::manager::{Manager, UnitLimits};
 
 /// Every pool unit's name starts with this.
-const UNIT_PREFIX: &str = "headroom-pool-";
+pub const POOL_PREFIX: &str = "headroom-pool-";
 /// Where guards sit, so that the pool's own directory has no process and its leaves can have limits.
 const GUARD_SEAT: &str = "guard";
 /// How long somebody else may take to make the pool.
@@ -100,7 +100,7 @@ impl Pool {
     fn admit_to_new(&self, proc: &ProcFs, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
         let own = proc.own_key()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let unit = format!("{UNIT_PREFIX}{}-{}-{number}.scope", own.pid, own.start_ticks);
+        let unit = format!("{POOL_PREFIX}{}-{}-{number}.scope", own.pid, own.start_ticks);
         let description = "Memory-capped jobs of hermes-headroom";
         self.on_manager(|manager| manager.start_scope(&unit, description, self.limits, &[guard.pid(), pid]))?;
         let cgroup = cgroup_of(proc, guard.pid())?;
@@ -148,7 +148,7 @@ impl Pool {
         let runtime = self.runtime.as_ref()?;
         let file = runtime.open_file(&self.file(".json"), OFlags::RDONLY).ok()?;
         let present: Present = serde_json::from_reader(std::io::Read::take(file, 1 << 16)).ok()?;
-        let is_ours = present.unit.starts_with(UNIT_PREFIX) && present.cgroup.ends_with(&present.unit);
+        let is_ours = present.unit.starts_with(POOL_PREFIX) && present.cgroup.ends_with(&present.unit);
         (is_ours && present.cgroup.join(GUARD_SEAT).is_dir()).then_some(present)
     }
 
