@@ -120,7 +120,10 @@ impl JobBox {
 
     /// Processes inside, ascending; empty without a cgroup.
     pub fn pids(&self) -> Result<Vec<i32>> {
-        self.cgroup().map_or(Ok(Vec::new()), Cgroup::pids)
+        let mut pids = self.cgroup().map_or(Ok(Vec::new()), Cgroup::pids)?;
+        // Where a whole unit is the box, the guard sits in it as well.
+        pids.retain(|pid| Some(*pid) != self.guard_pid());
+        Ok(pids)
     }
 
     /// The kernel's record of the most memory in use.
@@ -161,7 +164,7 @@ impl JobBox {
         let Some(cgroups) = &self.cgroups else { return Ok(true) };
         match &cgroups.base {
             Some(base) => base.remove_child(&self.name),
-            None => Ok(cgroups.job.pids().is_ok_and(|pids| pids.is_empty())),
+            None => Ok(self.pids()?.is_empty()),
         }
     }
 

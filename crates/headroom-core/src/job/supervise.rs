@@ -207,7 +207,7 @@ impl Watch {
         let Some(cgroup) = self.job_box.cgroup() else { return SAMPLE_EVERY };
         let usage = cgroup.usage_bytes().ok().flatten().unwrap_or(0);
         self.sampled_peak_bytes = self.sampled_peak_bytes.max(usage);
-        let pids = cgroup.pids().unwrap_or_default();
+        let pids = self.job_box.pids().unwrap_or_default();
         self.seen_inside.extend(&pids);
         if usage > self.job_box.limits().memory_bytes / 2 {
             for process in describe(&self.proc, pids) {
@@ -270,11 +270,9 @@ impl Watch {
         loop {
             self.watched.look_at_all(&self.proc);
             let mut left = self.watched.left_running(&self.proc);
-            if let Some(cgroup) = self.job_box.cgroup() {
-                let known: HashSet<i32> = left.iter().map(|process| process.pid).collect();
-                let inside = cgroup.pids().unwrap_or_default().into_iter().filter(|pid| !known.contains(pid));
-                left.extend(describe(&self.proc, inside));
-            }
+            let known: HashSet<i32> = left.iter().map(|process| process.pid).collect();
+            let inside = self.job_box.pids().unwrap_or_default().into_iter().filter(|pid| !known.contains(pid));
+            left.extend(describe(&self.proc, inside));
             self.collect_orphans();
             quiet_looks = if left.is_empty() { quiet_looks + 1 } else { 0 };
             if quiet_looks > 1 || Instant::now() > deadline {
