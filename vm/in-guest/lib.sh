@@ -15,7 +15,8 @@
 as_user_service() {
   if [ -S /run/user/1000/bus ]; then bed_service user - "$@"; else bed_unit_file "$@"; fi
 }
-as_session() { bed_service system 'PAMName=login User=hermes' "$@"; }
+# The PAM helper keeps systemd waiting for the start, which would be given up after 90 s.
+as_session() { bed_service system 'PAMName=login User=hermes TimeoutStartSec=infinity' "$@"; }
 as_system_service_user() { bed_service system 'User=hermes' "$@"; }
 as_root() { bed_service system - "$@"; }
 
