@@ -7,6 +7,10 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startJob } from "../../dist/job/start.js";
+import { candidates, probeModes } from "../../dist/modes/choose.js";
+import { loadNative } from "../../dist/native.js";
 import type { HeadroomReport } from "../../dist/outcome/report.js";
 import type { SelftestResult } from "../../dist/selftest/selftest.js";
 import { countEscapes } from "./escapes.js";
@@ -106,6 +110,52 @@ const checkScore = (): void => {
   check("the job is preferred by a machine-wide kill", job > own, `own ${own}, job ${job}`);
 };
 
+const UNIT_CALLS = /Member=(StartTransientUnit|AttachProcessesToUnit|SetUnitProperties|StopUnit|Get)\b/g;
+
+/** Counts what two jobs, the second beside the first, ask of the user's manager. */
+const checkCalls = async (): Promise<void> => {
+  const rule = "type='method_call',destination='org.freedesktop.systemd1'";
+  const address = `--address=unix:path=/run/user/${process.getuid?.()}/bus`;
+  const monitor = spawn("busctl", [address, "monitor", `--match=${rule}`], { stdio: ["ignore", "pipe", "ignore"] });
+  let heard = "";
+  monitor.stdout.on("data", (chunk) => (heard += String(chunk)));
+  await sleep(2000);
+  const words = ["run", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go"];
+  const first = spawn(process.execPath, [CLI, ...words], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(first.stdout, "data");
+  runJob("true");
+  first.stdin.end("go\n");
+  await once(first, "exit");
+  await sleep(1000);
+  monitor.kill();
+  const calls = heard.match(UNIT_CALLS) ?? [];
+  // From below the user's manager plain files lead to the pool once it is there.
+  const allowed = ownCgroup().includes("/user@") ? 1 : 2;
+  check("at most one call a job, none where files suffice", calls.length === allowed, calls);
+};
+
+/** A manager that refuses a property: no unit can have `MemoryMax=0`. */
+const checkRefusal = async (): Promise<void> => {
+  const native = loadNative();
+  if (!native) throw new Error("no addon");
+  const { path } = native.runtimeDirectory();
+  const job = startJob(native, candidates(probeModes(native), undefined), {
+    argv: ["sh", "-c", "exit 6"].map((word) => Buffer.from(word)),
+    text: "refusal",
+    kind: "custom",
+    memoryMb: CAP_MB,
+    swapMb: 0,
+    pool: { memoryMb: 0, swapMb: 0 },
+    stdio: ["null", "null", "null"],
+    runtimeDir: path ?? null,
+    collectsOrphans: false,
+  });
+  const ending = job.started ? (await job.ended)?.ending : undefined;
+  const isWell = job.started && job.mode !== expectedMode && ending && "exit_code" in ending && ending.exit_code === 6;
+  const detail = { mode: job.started ? job.mode : job.message, warnings: job.warnings };
+  check("a manager that refuses costs a mode and one warning", isWell === true && job.warnings.length === 1, detail);
+};
+
 const checkEscapes = async (launches: number): Promise<void> => {
   const { inside, outside, incomplete } = await countEscapes(launches);
   const detail = `${launches} launches, ${inside} processes inside, ${outside} outside, ${incomplete} incomplete`;
@@ -117,5 +167,9 @@ checkKill();
 await checkNeighbour();
 checkScore();
 if (isKernelMode) checkNested();
+if (expectedMode === "systemd-user") {
+  await checkCalls();
+  await checkRefusal();
+}
 if (isKernelMode && Number(launchesWord) > 0) await checkEscapes(Number(launchesWord));
 process.exitCode = failures > 0 ? 1 : 0;
