@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as StdCommand, Stdio as StdStdio};
+use std::sync::{Mutex, PoisonError};
 
 use crate::boxing::JobBox;
 use crate::error::{Error, Result};
@@ -123,6 +124,9 @@ pub fn spawn_admitted(
     command: &Command,
     admit: impl FnOnce(i32) -> Result<JobBox> + Send,
 ) -> Result<(Spawned, JobBox), SpawnError> {
+    // One at a time: a child at its gate holds copies of every pipe that is open then, and two of them would
+    // keep each other waiting when this process dies.
+    let _gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| Error::call("pipe2", e));
     let ((pid_reader, pid_writer), (go_reader, go_writer)) = (pipe()?, pipe()?);
     let gate = Gate { pid: pid_writer.as_raw_fd(), go: go_reader.as_raw_fd(), parents_end: go_writer.as_raw_fd() };
@@ -151,6 +155,8 @@ pub fn spawn_admitted(
         (Ok(_), None) => Err(SpawnError::Box { source: io::Error::other("the job was not admitted") }),
     }
 }
+
+static GATE: Mutex<()> = Mutex::new(());
 
 /// How a child gets in.
 #[derive(Clone, Copy)]

@@ -96,12 +96,17 @@ pub fn start(
         Some(Err(error)) => record_problem = Some(error),
         None => {}
     }
-    // The child is not collected before this thread's successor does it, so the number is still its own.
-    let process = Arc::new(PidFd::open(spawned.pid)?);
-    if let Some(forwarder) = &supervision.forwarder {
-        forwarder.set_target(PidFd::open(spawned.pid)?);
-    }
-    let root = proc.stat(spawned.pid)?.map(|stat| stat.key());
+    let (process, root) = match take_hold(&proc, spawned.pid, supervision.forwarder.as_ref()) {
+        Ok(held) => held,
+        Err(error) => {
+            end_unsupervised(spawned.pid);
+            let _swept_later_if_it_fails = job_box.kill_all().and_then(|_| job_box.remove());
+            if let Some(record) = supervision.record.take() {
+                record.erase();
+            }
+            return Err(error.into());
+        }
+    };
     if let (Some(record), Some(root)) = (&mut supervision.record, root) {
         record.set_root(root);
     }
@@ -124,18 +129,41 @@ pub fn start(
         began,
         sampled_peak_bytes: 0,
         oom_kills_told: 0,
+        cap_hit: false,
         cap_victims: Vec::new(),
         seen_large: HashMap::new(),
         seen_inside: HashSet::new(),
         next_escapes_look: began + ESCAPES_EVERY,
         escaped: 0,
     };
-    std::thread::Builder::new()
-        .name("headroom-job".to_owned())
-        .spawn(move || watch.stay())
-        .map_err(|e| Error::call("thread", e))?;
+    std::thread::Builder::new().name("headroom-job".to_owned()).spawn(move || watch.stay()).map_err(|e| {
+        end_unsupervised(spawned.pid);
+        Error::call("thread", e)
+    })?;
     let events = reader.into();
     Ok(RunningJob { pid: spawned.pid, id, cgroup, events, pipes: spawned.pipes, process, record_problem })
+}
+
+/// A handle on a new child, and its signals. The child is not collected before the watch does it, so the
+/// number is its own until then.
+fn take_hold(proc: &ProcFs, pid: i32, forwarder: Option<&SignalForwarder>) -> Result<(Arc<PidFd>, Option<ProcessKey>)> {
+    let process = Arc::new(PidFd::open(pid)?);
+    let root = proc.stat(pid)?.map(|stat| stat.key());
+    if let Some(forwarder) = forwarder {
+        forwarder.set_target(PidFd::open(pid)?);
+    }
+    Ok((process, root))
+}
+
+/// Ends a child that nobody can look after: told as not started, it must not go on running.
+fn end_unsupervised(pid: i32) {
+    if let Some(raw) = rustix::process::Pid::from_raw(pid) {
+        let _gone_is_fine = rustix::process::kill_process(raw, rustix::process::Signal::KILL);
+    }
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while matches!(reap(pid), Ok(None)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 struct Watch {
@@ -151,6 +179,8 @@ struct Watch {
     began: Instant,
     sampled_peak_bytes: u64,
     oom_kills_told: u64,
+    /// The job was seen at its own limit.
+    cap_hit: bool,
     cap_victims: Vec<Victim>,
     /// The most that each large process was seen to hold, for the case that the kernel's log may not be read.
     seen_large: HashMap<i32, LeftProcess>,
@@ -218,6 +248,7 @@ impl Watch {
             }
         }
         let count = self.job_box.oom_kills().unwrap_or(0);
+        self.cap_hit |= self.job_box.limit_was_hit().unwrap_or(false);
         if count > self.oom_kills_told {
             self.oom_kills_told = count;
             self.events.send(&Event::OomKill { count });
@@ -247,11 +278,12 @@ impl Watch {
         self.look_for_escapes();
         let left_running = self.settle();
         self.escaped = self.watched.count_escapes(&self.proc, &self.job_box);
-        let oom_kills = self.job_box.oom_kills().unwrap_or(self.oom_kills_told);
+        // A cgroup that was removed under us has no counters any more; what was seen before counts.
+        let oom_kills = self.job_box.oom_kills().unwrap_or(0).max(self.oom_kills_told);
         Ended {
             ending,
             peak: self.peak(),
-            cap_hit: !self.cap_victims.is_empty() || self.job_box.limit_was_hit().unwrap_or(oom_kills > 0),
+            cap_hit: !self.cap_victims.is_empty() || self.cap_hit || self.job_box.limit_was_hit().unwrap_or(false),
             oom_kills,
             cap_kills: self.cap_victims.len() as u64,
             victims: self.victims(oom_kills),

@@ -9,6 +9,7 @@ use crate::job::{LeftProcess, members_of};
 use crate::journal::RuntimeDir;
 use crate::journal::record::{self, ENDING, Facts, boot_id};
 use crate::proc::ProcFs;
+use crate::systemd::POOL_PREFIX;
 
 /// Files of a writer that died between writing and renaming.
 const UNFINISHED: &str = ".new";
@@ -107,7 +108,9 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
         (true, false) => JobState::Running,
         (false, false) => JobState::Orphaned,
     };
-    let is_own = |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| *name == *id.cgroup_name());
+    let is_own = |path: &&std::path::PathBuf| {
+        path.file_name().is_some_and(|name| *name == *id.cgroup_name() || is_unit_of_ours(name))
+    };
     let cgroup =
         facts.cgroup.as_ref().filter(is_own).and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
     let (processes, now_bytes, peak) = match &cgroup {
@@ -135,10 +138,20 @@ fn oldest(proc: &ProcFs, processes: &[LeftProcess]) -> Option<i32> {
     processes.iter().filter_map(started).min().map(|(_, pid)| pid)
 }
 
+/// Where no leaf can be made a whole unit is the job's box.
+fn is_unit_of_ours(name: &std::ffi::OsStr) -> bool {
+    name.to_str().and_then(|name| name.strip_suffix(".scope")).is_some_and(|name| name.starts_with(POOL_PREFIX))
+}
+
 /// Whether the box is gone now.
 fn remove_box(facts: &Facts) -> bool {
     let Some(path) = &facts.cgroup else { return true };
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return true };
+    if is_unit_of_ours(name) {
+        // systemd's to remove, with its last process.
+        let cgroup = Cgroup::open(path, Placement::version(facts.mode));
+        return cgroup.and_then(|unit| unit.pids()).map_or(true, |pids| pids.is_empty());
+    }
     // A record is a file that its user can edit: nothing but a job's cgroup is ever removed.
     if BoxId::parse(&facts.id).is_none_or(|id| *name != *id.cgroup_name()) {
         return true;

@@ -3,8 +3,12 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+
+/// How long a guard may take to end by itself.
+const EXIT_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Waits for the end of its input, which comes when its maker drops it or dies.
 #[derive(Debug)]
@@ -38,6 +42,24 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.input.take());
-        let _ends_by_itself = self.child.wait();
+        if !self.ends_within(EXIT_PATIENCE) {
+            // Stopped or frozen: it cannot see the end of its input.
+            let _gone_is_fine = self.child.kill();
+            let _left_if_it_is_stuck = self.ends_within(EXIT_PATIENCE);
+        }
+    }
+}
+
+impl Guard {
+    fn ends_within(&mut self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        // An error means that somebody else has collected it.
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 }

@@ -1,6 +1,7 @@
 //! The calls to a systemd manager that boxes need, blocking and bounded.
 
 use std::collections::HashMap;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -62,6 +63,10 @@ impl Manager {
 
     fn connect(socket: &PathBuf) -> Result<Self> {
         let stream = std::os::unix::net::UnixStream::connect(socket).map_err(|e| Error::io(socket, e))?;
+        if !is_served_in_this_pid_namespace(&stream) {
+            // A container with the host's bus: our process numbers mean other processes there.
+            return Err(Error::io(socket, std::io::Error::other("is served from outside of this pid namespace")));
+        }
         zbus::block_on(async {
             let connection = zbus::connection::Builder::unix_stream(stream).method_timeout(PATIENCE).build().await?;
             Ok::<_, zbus::Error>(Self { connection })
@@ -181,4 +186,14 @@ fn bus_error(call: &'static str, error: &zbus::Error) -> Error {
         }
         other => Error::call(call, std::io::Error::other(other.to_string())),
     }
+}
+
+/// The kernel shows a peer that cannot be seen from here with process number 0. See unix(7), `SO_PEERCRED`.
+fn is_served_in_this_pid_namespace(stream: &std::os::unix::net::UnixStream) -> bool {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or_default();
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the buffer is valid for `length` bytes, and the descriptor is open.
+    let answer = unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, (&raw mut peer).cast(), &raw mut length) };
+    answer == 0 && peer.pid != 0
 }

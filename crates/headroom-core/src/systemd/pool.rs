@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 
 use crate::boxing::{BoxId, JobBox, Limits, Mode, Placement};
-use crate::cgroup::{Cgroup, Hierarchies, Version};
+use crate::cgroup::{Cgroup, Hierarchies, Limit, Version};
 use crate::error::{Error, Result};
 use crate::journal::RuntimeDir;
 use crate::proc::ProcFs;
@@ -23,6 +23,8 @@ pub const POOL_PREFIX: &str = "headroom-pool-";
 const GUARD_SEAT: &str = "guard";
 /// How long somebody else may take to make the pool.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a changed limit may take to reach the kernel.
+const LIMIT_PATIENCE: Duration = Duration::from_millis(500);
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
@@ -52,6 +54,10 @@ impl Pool {
         // Held until the pool is on record: two who begin at once share one pool.
         let _lock = self.lock();
         let present = self.present();
+        if let Some(present) = &present {
+            let pool = Placement { mode: self.mode(), base: Some(present.cgroup.clone()) };
+            let _tried_again_next_time = pool.remove_abandoned(proc);
+        }
         let admitted = match &present {
             Some(present) => self
                 .admit_to(present, &guard, pid, id, limits)
@@ -60,8 +66,8 @@ impl Pool {
         };
         let job_box = admitted?.guarded_by(guard);
         // The reply of a manager proves nothing; the process's own cgroup does.
-        let membership = proc.membership(pid)?.ok_or(Error::Gone { pid })?;
-        if job_box.holds(&membership) {
+        let membership = proc.membership(pid).ok().flatten();
+        if membership.is_some_and(|membership| job_box.holds(&membership)) {
             return Ok(job_box);
         }
         let _empty = job_box.remove();
@@ -91,7 +97,10 @@ impl Pool {
         });
         let seated = admitted.and_then(|()| seat_guard(&present.cgroup, guard));
         if let Err(error) = seated {
-            let _nothing_is_inside = job_box.remove();
+            // The child may be inside already; the next try puts it elsewhere.
+            let _out_again =
+                Cgroup::open(present.cgroup.join(GUARD_SEAT), Version::V2).and_then(|seat| seat.enter(pid));
+            let _swept_later_if_it_fails = job_box.remove();
             return Err(error);
         }
         Ok(job_box)
@@ -114,7 +123,9 @@ impl Pool {
         // No leaf can be made there: the unit itself becomes the job's box.
         let whole = UnitLimits { memory_bytes: limits.memory_bytes, swap: limits.swap };
         self.on_manager(|manager| manager.set_limits(&unit, whole))?;
-        JobBox::of_unit(self.mode(), id, limits, Cgroup::open(&cgroup, Version::V2)?)
+        let cgroup = Cgroup::open(&cgroup, Version::V2)?;
+        wait_until_in_force(&cgroup, limits.memory_bytes)?;
+        JobBox::of_unit(self.mode(), id, limits, cgroup)
     }
 
     /// Turns a new unit's cgroup into a pool and seats its first job.
@@ -149,7 +160,12 @@ impl Pool {
         let file = runtime.open_file(&self.file(".json"), OFlags::RDONLY).ok()?;
         let present: Present = serde_json::from_reader(std::io::Read::take(file, 1 << 16)).ok()?;
         let is_ours = present.unit.starts_with(POOL_PREFIX) && present.cgroup.ends_with(&present.unit);
-        (is_ours && present.cgroup.join(GUARD_SEAT).is_dir()).then_some(present)
+        // A pool whose last process has ended is being removed, or was left behind by that: not to be used.
+        let is_held = || {
+            let events = crate::dir::Dir::open(&present.cgroup).and_then(|dir| dir.read("cgroup.events"));
+            events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
+        };
+        (is_ours && present.cgroup.join(GUARD_SEAT).is_dir() && is_held()).then_some(present)
     }
 
     /// A pool that is not on record serves one process; that is all that is lost.
@@ -175,6 +191,24 @@ impl Pool {
             std::thread::sleep(Duration::from_millis(1));
         }
         Some(file)
+    }
+}
+
+/// systemd answers before it writes, and without a memory controller it never writes: only the kernel's own
+/// file tells.
+fn wait_until_in_force(unit: &Cgroup, memory_bytes: u64) -> Result<()> {
+    let deadline = Instant::now() + LIMIT_PATIENCE;
+    let page = rustix::param::page_size() as u64;
+    loop {
+        let limit = unit.memory_limit()?.and_then(Limit::as_bytes);
+        if limit.is_some_and(|bytes| bytes / page == memory_bytes / page) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            let source = std::io::Error::other("the unit's memory limit is not in force");
+            return Err(Error::call("SetUnitProperties", source));
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
