@@ -20,7 +20,8 @@ const countCargo = (output, code) => {
 };
 
 const countAva = (output, code) => {
-  const passed = sum(output, /^\s*(\d+) tests? passed/gm);
+  // With a failure the closing lines leave out how many passed.
+  const passed = [...output.matchAll(/^\s*✔ /gm)].length;
   const failed = sum(output, /^\s*(\d+) (?:tests? failed|uncaught exceptions?|unhandled rejections?)/gm);
   return {
     passed,

@@ -80,10 +80,19 @@ impl SignalForwarder {
     /// terminal too: the job was not there to get it.
     pub fn set_target(&self, target: PidFd) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for early in std::mem::take(&mut state.early) {
-            let _gone_is_fine = target.signal(early.signal);
+        let early = std::mem::take(&mut state.early);
+        for got in &early {
+            let _gone_is_fine = target.signal(got.signal);
         }
         state.target = Some(target);
+        drop(state);
+        if early.last().is_some_and(|got| got.signal == libc::SIGTSTP) {
+            stop_this_process();
+        }
+    }
+
+    fn has_target(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).target.is_some()
     }
 
     /// The last signal that asked the job to end, if any.
@@ -100,7 +109,7 @@ impl SignalForwarder {
             if !self.take(got) {
                 die_of(got.signal);
             }
-            if got.signal == libc::SIGTSTP {
+            if got.signal == libc::SIGTSTP && self.has_target() {
                 stop_this_process();
             }
         }
