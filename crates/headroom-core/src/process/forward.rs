@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::proc::ProcFs;
 use crate::process::PidFd;
 
 /// What is passed on. After SIGTSTP this process stops as well, as it would have without a handler.
@@ -27,6 +28,9 @@ const PASSED_ON: [i32; 9] = [
     libc::SIGTSTP,
     libc::SIGCONT,
 ];
+/// How long a job may take to stop.
+const STOP_LOOKS: u32 = 20;
+const STOP_PAUSE: Duration = Duration::from_millis(5);
 /// What asks a process to end.
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
@@ -85,14 +89,17 @@ impl SignalForwarder {
             let _gone_is_fine = target.signal(got.signal);
         }
         state.target = Some(target);
-        drop(state);
-        if early.last().is_some_and(|got| got.signal == libc::SIGTSTP) {
-            stop_this_process();
-        }
     }
 
-    fn has_target(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).target.is_some()
+    /// Whether the job stops after SIGTSTP. One that handles it does not, nor does one in an orphaned process
+    /// group; this process must not stand still then either.
+    fn target_has_stopped(&self) -> bool {
+        let pid = self.state.lock().unwrap_or_else(PoisonError::into_inner).target.as_ref().map(PidFd::pid);
+        let (Some(pid), Ok(proc)) = (pid, ProcFs::system()) else { return false };
+        (0..STOP_LOOKS).any(|_| {
+            std::thread::sleep(STOP_PAUSE);
+            proc.stat(pid).is_ok_and(|stat| stat.is_some_and(|stat| stat.state == 'T'))
+        })
     }
 
     /// The last signal that asked the job to end, if any.
@@ -109,7 +116,7 @@ impl SignalForwarder {
             if !self.take(got) {
                 die_of(got.signal);
             }
-            if got.signal == libc::SIGTSTP && self.has_target() {
+            if got.signal == libc::SIGTSTP && self.target_has_stopped() {
                 stop_this_process();
             }
         }
