@@ -1,0 +1,114 @@
+/** Words after quote removal, with what cannot be known before the command runs marked as such. */
+import type { Word, WordPart } from "unbash";
+
+/** Stands for the result of an expansion. A private-use character: no command is named by it. */
+export const UNKNOWN = "\uE000";
+
+export interface ShellWord {
+  /** The word as the program gets it; each expansion whose result cannot be known is one `UNKNOWN`. */
+  value: string;
+  /** As it stands in the text, quotes included. */
+  source: string;
+  /** Where it stands in the outer text, in UTF-16 units; `end` is exclusive. */
+  pos: number;
+  end: number;
+  /** The word stands in the text alone and as it is: not made by a variable, by braces, or in an inner text. */
+  exact: boolean;
+}
+
+/** Values of variables that the text itself sets; `undefined` inside the map: set to something unknown. */
+export type Variables = ReadonlyMap<string, string | undefined>;
+
+export const isKnown = (value: string): boolean => !value.includes(UNKNOWN);
+
+/** The name of a plain `$NAME` or `${NAME}`. */
+const plainVariable = (part: WordPart): string | undefined => {
+  if (part.type === "SimpleExpansion") return part.text.slice(1);
+  if (part.type === "ParameterExpansion" && !part.operation && !part.prefix && !part.index) return part.parameter;
+  return undefined;
+};
+
+const partValue = (part: WordPart, variables: Variables): string => {
+  switch (part.type) {
+    case "Literal":
+    case "SingleQuoted":
+    case "AnsiCQuoted":
+    case "Glob":
+      return part.value;
+    case "ExtendedGlob":
+    case "BraceExpansion":
+      return part.text;
+    case "DoubleQuoted":
+    case "LocaleString":
+      return part.parts.map((child) => partValue(child, variables)).join("");
+    default: {
+      const name = plainVariable(part);
+      return (name === undefined ? undefined : variables.get(name)) ?? UNKNOWN;
+    }
+  }
+};
+
+/** Bash gets `ci\r` from a text with Windows line ends; people mean `ci`. */
+const withoutReturn = (value: string): string => (value.endsWith("\r") ? value.slice(0, -1) : value);
+
+/** The value of a word that is not split: the right side of an assignment, a here-string. */
+export const wordValue = (word: Word, variables: Variables): string =>
+  withoutReturn(
+    word.parts === undefined ? word.value : word.parts.map((part) => partValue(part, variables)).join(""),
+  );
+
+/** More alternatives than that are no command. */
+const MOST_ALTERNATIVES = 64;
+
+/** `{npm,ci}` gives two words. Only flat lists; a range or a nested one stays as it is. */
+const braceAlternatives = (text: string): string[] => {
+  const inner = text.slice(1, -1);
+  if (!inner.includes(",") || /[{}"'\\$`]/.test(inner)) return [text];
+  return inner.split(",").slice(0, MOST_ALTERNATIVES);
+};
+
+/** The words that one word of the text becomes: usually one. */
+export const expandWord = (word: Word, variables: Variables, place: (pos: number, end: number) => Place): ShellWord[] => {
+  const { pos, end, isOuter } = place(word.pos, word.end);
+  const make = (value: string, exact: boolean): ShellWord => ({
+    value: withoutReturn(value),
+    source: word.text,
+    pos,
+    end,
+    exact: exact && isOuter,
+  });
+  if (word.parts === undefined) return [make(word.value, true)];
+  let results = [""];
+  let exact = true;
+  for (const part of word.parts) {
+    if (part.type === "BraceExpansion") {
+      const alternatives = braceAlternatives(part.text);
+      exact &&= alternatives.length === 1;
+      if (results.length * alternatives.length > MOST_ALTERNATIVES) return [make(word.value, false)];
+      results = results.flatMap((head) => alternatives.map((alternative) => head + alternative));
+      continue;
+    }
+    const name = plainVariable(part);
+    const known = name === undefined ? undefined : variables.get(name);
+    if (known !== undefined) {
+      // Not in quotes: the value is split into words.
+      const [first = "", ...others] = known.split(/[ \t\n]+/);
+      exact = false;
+      const last = results.at(-1) ?? "";
+      results = [...results.slice(0, -1), last + first, ...others];
+      continue;
+    }
+    const value = partValue(part, variables);
+    results = results.map((head) => head + value);
+  }
+  const words = results.filter((value) => value !== "" || exact);
+  return words.map((value) => make(value, exact && results.length === 1));
+};
+
+/** Where a position of the text that is read stands in the outer text. */
+export interface Place {
+  pos: number;
+  end: number;
+  /** The text that is read is the outer text itself. */
+  isOuter: boolean;
+}
