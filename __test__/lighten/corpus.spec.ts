@@ -1,27 +1,10 @@
 /** Rewritten texts are run in real bash; what the tools are called with is what counts. */
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import test from "ava";
 import { classify } from "../../src/classify/classify.js";
 import { diskFiles } from "../../src/classify/scripts/files.js";
 import { lighten } from "../../src/lighten/lighten.js";
+import { lightenCases, LIGHTEN_FILES, type LightenCase } from "../support/corpus.js";
 import { StubTools, type StubCall } from "../support/stub-tools.js";
-
-interface LightenCase {
-  command: string;
-  profile: { cpus: number; cap_mb: number };
-  env?: Record<string, string>;
-  files?: Record<string, string>;
-  unchanged?: true;
-  runs?: { argv: string[]; env?: Record<string, string> }[];
-  note?: string;
-}
-
-const readCases = (name: string): LightenCase[] =>
-  readFileSync(fileURLToPath(new URL(`../corpus/${name}`, import.meta.url)), "utf8")
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as LightenCase);
 
 /** Every name that a case may call, and a few that they lead through. */
 const stubNames = (found: LightenCase, text: string): string[] => [
@@ -32,8 +15,8 @@ const stubNames = (found: LightenCase, text: string): string[] => [
 const hasEnv = (call: StubCall, expected: Record<string, string> = {}): boolean =>
   Object.entries(expected).every(([name, value]) => call.env[name] === value);
 
-for (const name of ["lighten.jsonl", "lighten-more.jsonl"]) {
-  for (const [index, found] of readCases(name).entries()) {
+for (const name of LIGHTEN_FILES) {
+  for (const [index, found] of lightenCases(name).entries()) {
     const { command, profile, env = {}, files = {}, runs = [] } = found;
     test(`${name}:${index + 1}: ${JSON.stringify(command)} with ${profile.cpus} CPUs and ${profile.cap_mb} MB`, (t) => {
       const tools = new StubTools(stubNames(found, command));

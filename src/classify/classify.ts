@@ -6,8 +6,10 @@ import { readText, type ReadText } from "../shell/read.js";
 import type { Run } from "../shell/simple-command.js";
 import { isKnown } from "../shell/word.js";
 import { judge, type HeavyWork, type Judgement } from "../tools/judge.js";
+import { toolNamed } from "../tools/lookup.js";
 import type { Kind } from "../tools/schema.js";
 import { throughInterpreter } from "./interpreters.js";
+import { mayBeHeavy } from "./first-filter.js";
 import type { Patterns } from "./patterns.js";
 import { noFiles, type ProjectFiles } from "./scripts/files.js";
 import { packageScript } from "./scripts/package-json.js";
@@ -62,8 +64,18 @@ export interface Classification {
 /** `npm run a` that runs `npm run b` that runs … */
 const DEEPEST_SCRIPT = 5;
 
+const LIGHT: Classification = {
+  heavy: false,
+  kind: null,
+  matches: [],
+  runs: [],
+  read: { runs: [], simples: [], problem: undefined },
+  problem: undefined,
+};
+
 /** Never throws; what cannot be read is light. */
 export const classify = (text: string, options: ClassifyOptions = {}): Classification => {
+  if (options.patterns === undefined && !mayBeHeavy(text)) return LIGHT;
   const read = readText(text, options.cwd);
   const runs: HeavyRun[] = [];
   const matches: Match[] = [];
@@ -151,7 +163,7 @@ const judgeProgram = (run: Run, work: HeavyWork, index: number, options: Classif
     at: run.at < 0 ? -1 : run.at + index,
   };
   const judged = judgeRun(program, options, depth + 1);
-  return judged.verdict === "unknown" ? { verdict: "heavy", found: heavyRun(run, work) } : judged;
+  return judged.verdict === "heavy" || toolNamed(commandName(value)) !== undefined ? judged : { verdict: "heavy", found: heavyRun(run, work) };
 };
 
 const directoryOf = (run: Run, work: HeavyWork): string | undefined => {

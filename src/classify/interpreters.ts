@@ -6,7 +6,7 @@ import { isKnown, type ShellWord } from "../shell/word.js";
 import { toolNamed, toolOfModule } from "../tools/lookup.js";
 
 const PYTHON = /^(?:python|pypy|pythonw)\d*(?:\.\d+)*t?$|^py$/;
-const NODE = /^(?:node|nodejs|bun|tsx|ts-node|deno)$/;
+const NODE = /^(?:node|nodejs|tsx|ts-node)$/;
 const OTHERS = /^(?:ruby|php|perl|jruby)\d*(?:\.\d+)*$/;
 
 const PYTHON_VALUED = optionNames("-W -X -c -m --check-hash-based-pycs -Q");
@@ -21,7 +21,9 @@ const SCRIPT_ENDING = /\.(?:[cm]?[jt]s|py|rb|php|phar|pl)$/;
 export const throughInterpreter = (run: Run): Run => {
   const values = run.words.map(({ value }) => value);
   const name = commandName(values[0] ?? "");
-  if (PYTHON.test(name)) return throughPython(run, values);
+  // `$PYTHON -m pytest`: a word that is not known, but says what it is.
+  const isPython = PYTHON.test(name) || (!isKnown(name) && /python/i.test(run.words[0]?.source ?? ""));
+  if (isPython) return throughPython(run, values);
   if (NODE.test(name)) return throughNode(run, values);
   if (OTHERS.test(name)) return throughScript(run, skipOptions(values, 1, OTHER_VALUED).next);
   return run;
@@ -52,7 +54,7 @@ const throughPython = (run: Run, values: string[]): Run => {
 };
 
 const throughModule = (run: Run, index: number, module: string): Run => {
-  const tool = toolOfModule(module);
+  const tool = toolOfModule(module) ?? toolNamed(module);
   const name = tool?.names.split(" ")[0] ?? `python -m ${module}`;
   return renamed(run, index, name);
 };

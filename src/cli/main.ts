@@ -2,8 +2,9 @@
 import { Command, CommanderError, Option } from "commander";
 import { HeadroomError } from "../errors.js";
 import { ownVersion } from "../native.js";
+import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
-import { parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
+import { parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
 import { printError, printLine, stderrPaint } from "./terminal.js";
 
 const USAGE_EXIT_CODE = 2;
@@ -33,6 +34,20 @@ const buildProgram = (): Command => {
     .action(async (command: string[], options: RunOptions) => {
       const { runCommand } = await import("./run.js");
       process.exitCode = await runCommand(command, options);
+    });
+  program
+    .command("explain")
+    .description("tell whether a command is heavy, why, and what it would be made of; nothing is run")
+    .argument("[text...]", "the command; write -- before it")
+    .option("--json", "print it as JSON")
+    .option("--batch", "read one JSON object a line from stdin: {command, cwd?, cpus?, cap_mb?, env?}")
+    .option("--cwd <dir>", "where it would run (default: here)")
+    .option("--cpus <N>", "as if there were so many CPUs", parseCpus)
+    .option("--cap <MB>", "as if that were the memory cap", parseMemoryMb)
+    .passThroughOptions()
+    .action(async (text: string[], options: ExplainCommandOptions) => {
+      const { explainCommand } = await import("./explain.js");
+      process.exitCode = await explainCommand(text, options);
     });
   program
     .command("selftest")

@@ -24,6 +24,8 @@ export interface FoundOption {
   index: number;
   /** Index of the word that the value stands in; equal to `index` when attached. */
   valueIndex: number;
+  /** One letter of several behind one dash; where options have one dash and many letters it is none. */
+  clustered?: true;
 }
 
 /** What one option word says, and how many words it takes; `undefined` for an operand. */
@@ -49,7 +51,7 @@ export const readOption = (
       if (attached === "") return { found: [...found, separate(name)], taken: 2 };
       return { found: [...found, { name, value: attached, index, valueIndex: index }], taken: 1 };
     }
-    if (word.length > 2) found.push({ name, value: undefined, index, valueIndex: index });
+    if (word.length > 2) found.push({ name, value: undefined, index, valueIndex: index, clustered: true });
   }
   return { found, taken: 1 };
 };

@@ -2,7 +2,7 @@
 import { parse as parseBash, type ParsedScript } from "unbash";
 
 /** Longer texts are programs that were pasted, not commands; reading them all would cost more than it saves. */
-export const LONGEST_TEXT = 262_144;
+export const LONGEST_TEXT = 131_072;
 
 export interface ParsedText {
   /** What could be read; with an error it is what stands before it, which bash would run too. */
@@ -19,6 +19,8 @@ export const parseText = (text: string): ParsedText => {
   try {
     const script = parseBash(text);
     const [error] = script.errors ?? [];
+    // What is too deep is slow to walk as well, and nobody's command.
+    if (error?.message.startsWith("maximum ")) return { script: undefined, problem: `${error.message}: not read` };
     if (error !== undefined) return { script, problem: `does not parse: ${error.message} at ${error.pos}` };
     // Bash takes a carriage return as part of the word before it, so nothing may be put behind one.
     return { script, problem: text.includes("\r") ? "has carriage returns" : undefined };

@@ -1,6 +1,6 @@
 /** Takes wrappers off a simple command until the programs that it runs stand bare. */
 import { commandName, packageName } from "./names.js";
-import { optionNames, readOption, skipOptions } from "./options.js";
+import { optionNames, readOption, skipOptions, type FoundOption } from "./options.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import type { ShellWord } from "./word.js";
 import { isKnown, UNKNOWN } from "./word.js";
@@ -54,8 +54,10 @@ const step = (run: Run, input: string | undefined): Peeled[] => {
   if (name === "trap") return values.length > 2 ? texts(run, [values[1] ?? ""], "trap") : [];
   if (name === "env" || name === "genv") return peelEnv(run, values, input);
   if (name === "find" || name === "gfind" || name === "fd" || name === "fdfind") return peelFind(run, values, name);
+  const module = pythonModule(values);
+  if (module !== undefined && wrappersNamed(values[module] ?? "").length > 0) return step(from(run, name, module), input);
   for (const wrapper of wrappersNamed(name)) {
-    const inner = peelWrapper(run, values, name, wrapper);
+    const inner = peelWrapper(run, values, name, wrapper, input);
     if (inner === "nothing") return [run];
     if (inner !== undefined) return inner.flatMap((peeled) => ("text" in peeled ? [peeled] : step(peeled, input)));
   }
@@ -181,7 +183,13 @@ const afterSubcommand = (values: string[], wrapper: Wrapper): number | undefined
 };
 
 /** `undefined` when the entry does not fit, so that the next one is tried; `nothing` when it runs no command. */
-const peelWrapper = (run: Run, values: string[], name: string, wrapper: Wrapper): Peeled[] | "nothing" | undefined => {
+const peelWrapper = (
+  run: Run,
+  values: string[],
+  name: string,
+  wrapper: Wrapper,
+  input: string | undefined,
+): Peeled[] | "nothing" | undefined => {
   const begin = afterSubcommand(values, wrapper);
   if (begin === undefined) return undefined;
   const until = optionNames(wrapper.until);
@@ -199,7 +207,7 @@ const peelWrapper = (run: Run, values: string[], name: string, wrapper: Wrapper)
     return texts(inner, found.texts, name);
   }
   if (found.module !== undefined) return [pythonRun(inner, name, found.module)];
-  if (wrapper.textsOnly) return wrapper.after === undefined ? "nothing" : undefined;
+  if (wrapper.textsOnly) return wrapper.stdinShell && input !== undefined ? texts(inner, [input], name) : undefined;
   if (wrapper.operandText === "each") return texts(inner, [...found.texts, ...operandTexts(values, begin, wrapper)], name);
   if (wrapper.pythonScript) return [pythonRun(inner, name, found.next)];
   if (found.next >= end) {
@@ -210,9 +218,24 @@ const peelWrapper = (run: Run, values: string[], name: string, wrapper: Wrapper)
   if (word === undefined) return "nothing";
   const isText = wrapper.operandText === "single" || wrapper.template;
   if (isText && others.length === 0 && /\s/.test(word.value)) return texts(inner, [word.value], name);
+  if (wrapper.template && !command.words.some(({ value }) => value.includes("{}"))) {
+    command.words = [...command.words, { ...word, value: UNKNOWN, exact: false }];
+  }
+  if (wrapper.again) return [again(run, command)];
   if (wrapper.packages) command.words = [{ ...word, value: packageName(word.value) }, ...others];
   return [command];
 };
+
+/** The wrapper's own name in front of the rest; where that works is not known. */
+const again = (run: Run, command: Run): Run => {
+  const [first] = run.words;
+  if (first === undefined) return command;
+  return { ...command, words: [{ ...first, exact: false }, ...command.words], at: command.at < 0 ? -1 : command.at - 1, cwd: undefined };
+};
+
+/** The index of the module in `python -m MODULE`. */
+const pythonModule = (values: string[]): number | undefined =>
+  /^(?:python|pypy)[\d.]*$/.test(commandName(values[0] ?? "")) && values[1] === "-m" ? 2 : undefined;
 
 /** Options, operands and `NAME=value` words of the wrapper, up to the command. */
 const readHead = (
@@ -246,7 +269,7 @@ const readHead = (
         }
         if (textOptions.has(option.name) && option.value !== undefined) foundTexts.push(option.value);
       }
-      next += read.taken;
+      next += read.taken + extra(wrapper, read.found);
       continue;
     }
     const isAssignment = wrapper.assignments === true && /^[A-Za-z_]\w*=/.test(value);
@@ -259,6 +282,9 @@ const readHead = (
   return { next, texts: foundTexts, module: undefined, runsNothing: false };
 };
 
+const extra = ({ extraWords }: Wrapper, found: readonly FoundOption[]): number =>
+  found.reduce((sum, { name }) => sum + (extraWords?.[name] ?? 0), 0);
+
 const operandTexts = (values: string[], begin: number, wrapper: Wrapper): string[] => {
   const valued = optionNames(wrapper.valued);
   const found: string[] = [];
@@ -267,7 +293,7 @@ const operandTexts = (values: string[], begin: number, wrapper: Wrapper): string
     const read = readOption(values, next, valued);
     const value = values[next] ?? "";
     if (read === undefined && value !== "--") found.push(value.replace(/^(npm|pnpm|yarn|bun):/, "$1 run "));
-    next += read?.taken ?? 1;
+    next += read === undefined ? 1 : read.taken + extra(wrapper, read.found);
   }
   return found;
 };

@@ -16,7 +16,7 @@ import { parseText } from "./parse.js";
 import { peel, type Peeled } from "./peel.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import { literalOutput, shellInput } from "./shell-input.js";
-import { expandWord, isKnown, UNKNOWN, wordValue, type Place, type ShellWord } from "./word.js";
+import { expandWord, isKnown, LIST, UNKNOWN, wordValue, type Known, type Place, type ShellWord } from "./word.js";
 
 export interface ReadText {
   /** Programs in the order in which they would run, as far as that can be told. */
@@ -30,7 +30,9 @@ export interface ReadText {
 /** `bash -c "bash -c '…'"` deeper than that is nobody's command. */
 const DEEPEST_TEXT = 8;
 /** A bound on the work for one text. */
-const MOST_COMMANDS = 4000;
+const MOST_COMMANDS = 2000;
+/** Of a longer command only the first words are read, and it is not edited. */
+const MOST_WORDS = 2000;
 /** A loop over known words is read once for each of the first few. */
 const MOST_LOOP_VALUES = 8;
 
@@ -53,6 +55,19 @@ interface Context {
   /** Functions that are being read, against recursion. */
   active: ReadonlySet<string>;
 }
+
+/** What is known where something stands. */
+const knownIn = ({ variables }: State): Known => {
+  const known: Known = {
+    variables,
+    outputOf: ({ script }) => {
+      const [only, ...others] = script?.commands ?? [];
+      if (only?.command.type !== "Command" || others.length > 0) return undefined;
+      return literalOutput(only.command, (word) => wordValue(word, known), undefined);
+    },
+  };
+  return known;
+};
 
 const outerPlace = (pos: number, end: number): Place => ({ pos, end, isOuter: true });
 
@@ -160,7 +175,7 @@ class Reader {
       const own = commands.length > 1 ? { ...context, state: fork(context.state) } : context;
       if (command.type === "Command") {
         this.#command(command, own, fed);
-        fed = literalOutput(command, (word) => wordValue(word, own.state.variables), fed);
+        fed = literalOutput(command, (word) => wordValue(word, knownIn(own.state)), fed);
       } else {
         this.#node(command, own);
         fed = undefined;
@@ -172,7 +187,8 @@ class Reader {
     const words = node.wordlist ?? [];
     for (const word of words) this.#substitutions(word, context);
     const { variables } = context.state;
-    const values = words.flatMap((word) => expandWord(word, variables, context.place).map(({ value }) => value));
+    const known = knownIn(context.state);
+    const values = words.flatMap((word) => expandWord(word, known, context.place).map(({ value }) => value));
     const name = node.name.value;
     const [only] = values;
     variables.set(name, values.length === 1 && only !== undefined && isLiteral(only) ? only : undefined);
@@ -188,15 +204,18 @@ class Reader {
   #command(node: Command, context: Context, fed: string | undefined): void {
     this.#commands += 1;
     const { state, place } = context;
+    const known = knownIn(state);
     forEachChild(node, (child) => {
+      if (child.type === "Word" && child.parts === undefined) return;
       if (child.type === "Word") this.#substitutions(child, context);
       else if (child.type === "Assignment") forEachChild(child, (part) => this.#substitutionsIn(part, context));
       else this.#redirect(child as Redirection, context);
     });
     const assignments = node.prefix.filter((part) => part.type === "Assignment").map((part) => this.#assignment(part, context));
-    const words: ShellWord[] = node.name === undefined ? [] : expandWord(node.name, state.variables, place);
-    for (const argument of node.args) {
-      if (argument.type === "Word") words.push(...expandWord(argument, state.variables, place));
+    const words: ShellWord[] = node.name === undefined ? [] : expandWord(node.name, { ...known, takesDefaults: true }, place);
+    const { args } = node;
+    for (const argument of args.length > MOST_WORDS ? args.slice(0, MOST_WORDS) : args) {
+      if (argument.type === "Word") words.push(...expandWord(argument, known, place));
       else words.push(assignmentWord(argument, context));
     }
     const span = place(node.pos, node.end);
@@ -205,7 +224,7 @@ class Reader {
       words,
       pos: span.pos,
       end: span.end,
-      editable: context.editable && span.isOuter,
+      editable: context.editable && span.isOuter && args.length <= MOST_WORDS,
       inherited: context.inherited,
     };
     if (span.isOuter && !this.#met.has(span.pos)) {
@@ -213,6 +232,7 @@ class Reader {
       this.simples.push(simple);
     }
     if (words.length === 0) {
+      for (const [name, list] of listsOf(node, known, place)) state.variables.set(`${name}[@]`, list);
       for (const { name, value, appends } of assignments) {
         state.variables.set(name, appends || !isKnown(value.value) ? undefined : value.value);
         if (state.exported.has(name)) state.exported.set(name, state.variables.get(name));
@@ -220,7 +240,7 @@ class Reader {
       return;
     }
     if (this.#builtin(words, context)) return;
-    const input = shellInput(node.redirects, (word) => wordValue(word, state.variables)) ?? fed;
+    const input = shellInput(node.redirects, (word) => wordValue(word, known)) ?? fed;
     for (const peeled of peel(simple, { cwd: state.cwd, exported: new Map(state.exported), input })) {
       this.#peeled(peeled, simple, context);
     }
@@ -232,13 +252,28 @@ class Reader {
       return;
     }
     const name = peeled.words[0]?.value ?? "";
-    const bodies = context.functions.get(name);
+    // A wrapper runs a program of that name, not the function.
+    const bodies = peeled.wrappers.length === 0 ? context.functions.get(name) : undefined;
     if (bodies !== undefined && !context.active.has(name)) {
-      const active = new Set([...context.active, name]);
-      for (const { body } of bodies) this.#node(body, { ...context, active });
+      this.#call(name, bodies, peeled.words.slice(1), context);
       return;
     }
     this.runs.push(peeled);
+  }
+
+  /** A function gets its words as `$1` and `$@`. */
+  #call(name: string, bodies: readonly FunctionNode[], words: readonly ShellWord[], context: Context): void {
+    const { variables } = context.state;
+    const outer = new Map(variables);
+    const values = words.map(({ value }) => value);
+    variables.set("@", values.join(LIST));
+    for (let index = 1; index <= 9; index += 1) variables.set(String(index), values[index - 1] ?? "");
+    const active = new Set([...context.active, name]);
+    for (const { body } of bodies) this.#node(body, { ...context, active });
+    for (const key of ["@", "1", "2", "3", "4", "5", "6", "7", "8", "9"]) {
+      if (outer.has(key)) variables.set(key, outer.get(key));
+      else variables.delete(key);
+    }
   }
 
   /** A text that an inner shell runs. Its commands stand for the command that holds it. */
@@ -321,7 +356,7 @@ class Reader {
   #assignment(node: AssignmentNode, { state, place }: Context): Assignment {
     const { value } = node;
     const span = place(value.pos, value.end);
-    const text = value.type === "Word" ? wordValue(value, state.variables) : UNKNOWN;
+    const text = value.type === "Word" ? wordValue(value, knownIn(state)) : UNKNOWN;
     return {
       name: node.name,
       appends: node.append === true,
@@ -382,9 +417,19 @@ const hasScript = (node: SyntaxNode): node is Substitution =>
 
 const isLiteral = (value: string): boolean => isKnown(value) && !/[*?[\]]/.test(value);
 
+/** Arrays that a command sets: `cmd=(npm ci)`. */
+const listsOf = (node: Command, known: Known, place: Context["place"]): [string, string | undefined][] =>
+  node.prefix.flatMap((part): [string, string | undefined][] => {
+    if (part.type !== "Assignment" || part.value.type !== "ArrayValue") return [];
+    const items = part.value.elements.flatMap((word) => expandWord(word, known, place).map(({ value }) => value));
+    const before = part.append ? known.variables.get(`${part.name}[@]`) : "";
+    if (before === undefined || items.some((item) => /^\[/.test(item))) return [[part.name, undefined]];
+    return [[part.name, [...(before === "" ? [] : [before]), ...items].join(LIST)]];
+  });
+
 const assignmentWord = (node: AssignmentNode, { state, place }: Context): ShellWord => {
   const span = place(node.pos, node.end);
-  const value = node.value.type === "Word" ? wordValue(node.value, state.variables) : UNKNOWN;
+  const value = node.value.type === "Word" ? wordValue(node.value, knownIn(state)) : UNKNOWN;
   return {
     value: `${node.name}${node.append ? "+" : ""}=${value}`,
     source: node.text,

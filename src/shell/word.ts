@@ -1,6 +1,8 @@
 /** Words after quote removal, with what cannot be known before the command runs marked as such. */
 import type { Word, WordPart } from "unbash";
 
+type CommandExpansionPart = Extract<WordPart, { type: "CommandExpansion" }>;
+
 /** Stands for the result of an expansion. A private-use character: no command is named by it. */
 export const UNKNOWN = "\uE000";
 
@@ -16,19 +18,46 @@ export interface ShellWord {
   exact: boolean;
 }
 
-/** Values of variables that the text itself sets; `undefined` inside the map: set to something unknown. */
-export type Variables = ReadonlyMap<string, string | undefined>;
+/** What is known about expansions. */
+export interface Known {
+  /**
+   * Values of variables that the text itself sets; `undefined` inside the map: set to something unknown.
+   * Lists (`NAME[@]`, and `@` of a function) are joined by `LIST`.
+   */
+  variables: ReadonlyMap<string, string | undefined>;
+  /** What a command substitution prints, where that is plain. */
+  outputOf: (part: CommandExpansionPart) => string | undefined;
+  /** `${NPM:-npm}` stands for its default. */
+  takesDefaults?: boolean;
+}
+
+/** Joins the items of a list. A private-use character as well. */
+export const LIST = "\uE001";
 
 export const isKnown = (value: string): boolean => !value.includes(UNKNOWN);
 
-/** The name of a plain `$NAME` or `${NAME}`. */
+/** The name of a plain `$NAME`, `${NAME}` or `${NAME[@]}`. */
 const plainVariable = (part: WordPart): string | undefined => {
-  if (part.type === "SimpleExpansion") return part.text.slice(1);
-  if (part.type === "ParameterExpansion" && !part.operation && !part.prefix && !part.index) return part.parameter;
+  if (part.type === "SimpleExpansion") return part.text === "$*" ? "@" : part.text.slice(1);
+  if (part.type !== "ParameterExpansion" || part.operation || part.prefix) return undefined;
+  if (part.index === undefined) return part.parameter === "*" ? "@" : part.parameter;
+  return part.index.value === "@" || part.index.value === "*" ? `${part.parameter}[@]` : undefined;
+};
+
+/** The value of an expansion, if anything tells it. */
+const expansionValue = (part: WordPart, known: Known): string | undefined => {
+  const name = plainVariable(part);
+  if (name !== undefined) return known.variables.get(name);
+  if (part.type === "CommandExpansion") return known.outputOf(part)?.replace(/\n+$/, "");
+  if (part.type === "ParameterExpansion" && part.operation?.type === "Default" && known.takesDefaults) {
+    const { operator, operand } = part.operation;
+    const held = known.variables.get(part.parameter);
+    return operator.endsWith("-") || operator.endsWith("=") ? (held ?? wordValue(operand, known)) : undefined;
+  }
   return undefined;
 };
 
-const partValue = (part: WordPart, variables: Variables): string => {
+const partValue = (part: WordPart, known: Known): string => {
   switch (part.type) {
     case "Literal":
     case "SingleQuoted":
@@ -40,11 +69,9 @@ const partValue = (part: WordPart, variables: Variables): string => {
       return part.text;
     case "DoubleQuoted":
     case "LocaleString":
-      return part.parts.map((child) => partValue(child, variables)).join("");
-    default: {
-      const name = plainVariable(part);
-      return (name === undefined ? undefined : variables.get(name)) ?? UNKNOWN;
-    }
+      return part.parts.map((child) => partValue(child, known)).join("");
+    default:
+      return expansionValue(part, known)?.replaceAll(LIST, " ") ?? UNKNOWN;
   }
 };
 
@@ -52,10 +79,8 @@ const partValue = (part: WordPart, variables: Variables): string => {
 const withoutReturn = (value: string): string => (value.endsWith("\r") ? value.slice(0, -1) : value);
 
 /** The value of a word that is not split: the right side of an assignment, a here-string. */
-export const wordValue = (word: Word, variables: Variables): string =>
-  withoutReturn(
-    word.parts === undefined ? word.value : word.parts.map((part) => partValue(part, variables)).join(""),
-  );
+export const wordValue = (word: Word, known: Known): string =>
+  withoutReturn(word.parts === undefined ? word.value : word.parts.map((part) => partValue(part, known)).join(""));
 
 /** More alternatives than that are no command. */
 const MOST_ALTERNATIVES = 64;
@@ -68,7 +93,7 @@ const braceAlternatives = (text: string): string[] => {
 };
 
 /** The words that one word of the text becomes: usually one. */
-export const expandWord = (word: Word, variables: Variables, place: (pos: number, end: number) => Place): ShellWord[] => {
+export const expandWord = (word: Word, known: Known, place: (pos: number, end: number) => Place): ShellWord[] => {
   const { pos, end, isOuter } = place(word.pos, word.end);
   const make = (value: string, exact: boolean): ShellWord => ({
     value: withoutReturn(value),
@@ -88,21 +113,28 @@ export const expandWord = (word: Word, variables: Variables, place: (pos: number
       results = results.flatMap((head) => alternatives.map((alternative) => head + alternative));
       continue;
     }
-    const name = plainVariable(part);
-    const known = name === undefined ? undefined : variables.get(name);
-    if (known !== undefined) {
-      // Not in quotes: the value is split into words.
-      const [first = "", ...others] = known.split(/[ \t\n]+/);
+    const inner = part.type === "DoubleQuoted" && part.parts.length === 1 ? part.parts[0] : undefined;
+    const listed = inner === undefined ? undefined : expansionValue(inner, known);
+    const value = inner === undefined ? expansionValue(part, known) : listed?.includes(LIST) || isList(inner) ? listed : undefined;
+    if (value !== undefined) {
+      // Out of quotes the value is split into words; a list is one word an item in quotes too.
+      const [first = "", ...others] = inner === undefined ? value.split(/[ \t\n\uE001]+/) : value.split(LIST);
       exact = false;
       const last = results.at(-1) ?? "";
       results = [...results.slice(0, -1), last + first, ...others];
       continue;
     }
-    const value = partValue(part, variables);
-    results = results.map((head) => head + value);
+    const text = partValue(part, known);
+    results = results.map((head) => head + text);
   }
   const words = results.filter((value) => value !== "" || exact);
   return words.map((value) => make(value, exact && results.length === 1));
+};
+
+/** `$@` and `${NAME[@]}` of one item have no separator in them. */
+const isList = (part: WordPart): boolean => {
+  const name = plainVariable(part);
+  return name === "@" || name?.endsWith("[@]") === true;
 };
 
 /** Where a position of the text that is read stands in the outer text. */

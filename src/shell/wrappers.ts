@@ -21,6 +21,12 @@ export interface Wrapper {
   textsOnly?: true;
   /** `single`: a command of one word is shell text. `each`: every operand is a shell text. */
   operandText?: "single" | "each";
+  /** Words that an option takes beyond its first value. */
+  extraWords?: Readonly<Record<string, number>>;
+  /** The command is a subcommand of the wrapper itself (`yarn workspace web test`). */
+  again?: true;
+  /** Without a command it is a shell that reads its standard input. */
+  stdinShell?: true;
   /** Flags with which it runs nothing. */
   unless?: string;
   /** The command is what stands behind this option; without it nothing is run. */
@@ -56,10 +62,11 @@ export const WRAPPERS: readonly Wrapper[] = [
     assignments: true,
     clears: { unless: "-E --preserve-env" },
   },
-  { names: "doas", valued: "-u -C -a", clears: true },
+  { names: "doas", valued: "-u -a", unless: "-C", clears: true },
   { names: "pkexec", valued: "--user", clears: true },
-  { names: "su", valued: "-c --command -g --group -G --supp-group -s --shell -w --whitelist-environment -T", operands: 1, texts: "-c --command --session-command", textsOnly: true, clearing: "- -l --login" },
-  { names: "runuser", valued: "-u --user -g --group -G --supp-group -c --command -s --shell -w --whitelist-environment", texts: "-c --command --session-command", clearing: "- -l --login" },
+  { names: "su", valued: "-c --command -g --group -G --supp-group -s --shell -w --whitelist-environment -T", operands: 1, texts: "-c --command --session-command", textsOnly: true, stdinShell: true, clearing: "- -l --login" },
+  { names: "runuser", valued: "-u --user -g --group -G --supp-group -c --command -s --shell -w --whitelist-environment", texts: "-c --command --session-command", textsOnly: true, clearing: "- -l --login" },
+  { names: "runuser", valued: "-u --user -g --group -G --supp-group" },
   { names: "gosu su-exec", operands: 1 },
   { names: "setpriv", valued: "--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile --landlock-access --landlock-rule --seccomp-filter", clearing: "--reset-env" },
   { names: "chroot", operands: 1, valued: "--groups --userspec" },
@@ -71,8 +78,8 @@ export const WRAPPERS: readonly Wrapper[] = [
   { names: "dbus-run-session", valued: "--config-file --dbus-daemon" },
   { names: "cross-env", assignments: true },
   { names: "cross-env-shell", assignments: true, operandText: "single" },
+  { names: "dotenv dotenvx", after: "run", valued: "-e --env -f --file --env-file -q --quote" },
   { names: "dotenv dotenvx env-cmd dotenv-cli", valued: "-e --env -f --file -r --rc-file -p -v -c --cascade --environments", assignments: true },
-  { names: "dotenvx", after: "run", valued: "-e --env -f --env-file" },
   { names: "direnv", after: "exec", operands: 1 },
   { names: "op", after: "run", valued: "--env-file --account --config --environment" },
   { names: "doppler", after: "run", valued: "-p --project -c --config -t --token --mount --scope --command", texts: "--command" },
@@ -126,7 +133,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   { names: "rr", after: "record", valued: "-o --output-trace-dir" },
   { names: "samply", after: "record", valued: "-o --output -r --rate" },
   { names: "py-spy", after: "record|top", valued: "-o --output -r --rate -d --duration -f --format -p --pid" },
-  { names: "hyperfine", valued: "-w --warmup -m --min-runs -M --max-runs -r --runs -s --setup -p --prepare -C --conclude -c --cleanup -P --parameter-scan -D --parameter-step-size -L --parameter-list -S --shell --style --sort -u --time-unit --export-asciidoc --export-csv --export-json --export-markdown --export-orgmode --output --input -n --command-name -i", texts: "-s --setup -p --prepare -C --conclude -c --cleanup", operandText: "each" },
+  { names: "hyperfine", valued: "-w --warmup -m --min-runs -M --max-runs -r --runs -s --setup -p --prepare -C --conclude -c --cleanup -P --parameter-scan -D --parameter-step-size -L --parameter-list -S --shell --style --sort -u --time-unit --export-asciidoc --export-csv --export-json --export-markdown --export-orgmode --output --input -n --command-name -i", texts: "-s --setup -p --prepare -C --conclude -c --cleanup", operandText: "each", extraWords: { "-L": 1, "--parameter-list": 1, "-P": 2, "--parameter-scan": 2 } },
   { names: "script", valued: "-c --command -E --echo -I --log-in -O --log-out -B --log-io -T --log-timing -m --logging-format -o --output-limit", operands: 1, texts: "-c --command" },
   { names: "watch", valued: "-n --interval -q --equexit -s --shotsdir", operandText: "single" },
   { names: "xvfb-run", valued: "-e --error-file -f --auth-file -n --server-num -p --xauth-protocol -s --server-args -w --wait" },
@@ -143,7 +150,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   { names: "git", after: "rebase", valued: `${GIT} -x --exec --onto -s --strategy -X --strategy-option`, texts: "-x --exec", textsOnly: true },
   // Servers that run it for us
   { names: "tmux", after: "new-session|new|new-window|neww|split-window|splitw|respawn-pane|respawn-window", valued: "-L -S -f -c -e -F -n -s -t -x -y -l -p", operandText: "single", elsewhere: "server" },
-  { names: "screen", valued: "-S -c -e -h -p -s -t -T -X -L -Logfile", elsewhere: "server" },
+  { names: "screen", valued: "-S -c -e -h -p -s -t -T -X -Logfile", unless: "-r -x -ls -list -wipe -R -RR -Q -X", elsewhere: "server" },
   { names: "zellij", after: "run", valued: "-d --direction -n --name --cwd --width --height", elsewhere: "server" },
   { names: "docker podman nerdctl", after: "exec|container exec|compose exec", valued: DOCKER_EXEC, operands: 1, elsewhere: "container" },
   { names: "docker-compose podman-compose", after: "exec", valued: `${DOCKER_EXEC} -f --file -p --project-name`, operands: 1, elsewhere: "container" },
@@ -159,6 +166,9 @@ export const WRAPPERS: readonly Wrapper[] = [
   { names: "bun", after: "x", valued: "--cwd -p --package", packages: true },
   { names: "deno", after: "x", packages: true },
   { names: "corepack", packages: true },
+  { names: "yarn", after: "workspace", valued: "--cwd", operands: 1, again: true },
+  { names: "rustup", after: "run", operands: 1 },
+  { names: "start-server-and-test", operandText: "each" },
   { names: "lerna", after: "exec", valued: "--scope --ignore --concurrency --since" },
   { names: "uv", after: "run|tool run", valued: UV, modules: "-m --module", packages: true },
   { names: "uvx", valued: UV, packages: true },

@@ -66,6 +66,14 @@ const judgeTool = (tool: Tool, values: readonly string[]): Judgement => {
     if (isHelp(entry, scanned, chosen)) return { verdict: "light", why: `${title}: help, a version or a dry run` };
     const rest = scanned.operands.filter(({ index }) => index > chosen);
     const [operand] = rest;
+    if (entry.goals && operand !== undefined) {
+      const goal = chooseGoal(entry, rest);
+      if (goal === undefined) return { verdict: "light", why: `${[title, ...rest.map(({ value }) => value)].join(" ")} is light` };
+      chosen = goal.index;
+      path.push(goal.value);
+      entry = inherit(entry, { kind: goal.kind });
+      break;
+    }
     const next = chooseNext(entry, operand?.value);
     if (next === undefined) break;
     if (next.takes && operand !== undefined) {
@@ -94,9 +102,21 @@ const judgeTool = (tool: Tool, values: readonly string[]): Judgement => {
   };
 };
 
+/** Of several goals (`mvn clean install`) the last heavy one counts. */
+const chooseGoal = (entry: Entry, operands: ScannedWords["operands"]): { index: number; value: string; kind: Kind } | undefined => {
+  for (const { index, value } of operands.toReversed()) {
+    // `:app:test`, `core/test`, `'testOnly *Foo'`
+    const [word = value] = value.trim().split(/\s+/);
+    const last = word.slice(Math.max(word.lastIndexOf(":"), word.lastIndexOf("/")) + 1);
+    const found = subcommandsOf(entry)?.get(word) ?? subcommandsOf(entry)?.get(last) ?? entry.other;
+    if (typeof found === "string" && found !== "light") return { index, value, kind: found };
+  }
+  return undefined;
+};
+
 /** Fields that choose further are the subcommand's alone; the others are passed on. */
 const inherit = (outer: Entry, inner: Entry): Entry => {
-  const { bare: _bare, subcommands: _subcommands, other: _other, needs: _needs, operandIsProgram: _program, script: _script, light, ...kept } = outer;
+  const { bare: _bare, goals: _goals, subcommands: _subcommands, other: _other, needs: _needs, operandIsProgram: _program, script: _script, light, ...kept } = outer;
   return { ...kept, ...inner, light: `${light ?? ""} ${inner.light ?? ""}` };
 };
 
@@ -112,9 +132,10 @@ const chooseNext = (entry: Entry, operand: string | undefined): { to: Verdict | 
 const isHelp = (entry: Entry, { options, operands }: ScannedWords, chosen: number): boolean => {
   const light = optionNames(entry.light);
   const limit = entry.operandIsProgram ? (operands.find(({ index }) => index > chosen)?.index ?? Infinity) : Infinity;
-  return options.some(
-    ({ name, index }) => index < limit && (HELP.has(name) || light.has(name) || (name === "-h" && !entry.hasOwnH)),
-  );
+  return options.some(({ name, index, clustered }) => {
+    if (index >= limit || (clustered && (entry.singleDash || name === "-v" || name === "-V"))) return false;
+    return HELP.has(name) || light.has(name) || (name === "-h" && !clustered && !entry.hasOwnH);
+  });
 };
 
 const isNeeded = ({ needs }: Entry, { options, operands }: ScannedWords): boolean => {

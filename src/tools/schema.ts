@@ -83,6 +83,10 @@ export interface Entry {
   light?: string;
   /** Only heavy with one of these flags. */
   needs?: string;
+  /** Every operand is a subcommand of its own (`mvn clean install`). */
+  goals?: true;
+  /** Options have one dash and many letters (`gcc -shared`), so none is a cluster of letters. */
+  singleDash?: true;
   /** `-h` is no call for help. */
   hasOwnH?: true;
   /** What follows the operand belongs to another program. */
