@@ -47,7 +47,12 @@ const slow: Record<string, string> = {
   "65,000 quotes": `make ${"'\"".repeat(32_500)}`,
 };
 for (const [name, text] of Object.entries(slow)) {
-  process.stdout.write(`${quantiles(name, Array.from({ length: 5 }, () => timed(() => work(text))))}\n`);
+  process.stdout.write(
+    `${quantiles(
+      name,
+      Array.from({ length: 5 }, () => timed(() => work(text))),
+    )}\n`,
+  );
 }
 
 const PLUGIN = fileURLToPath(new URL("../hermes-plugin/", import.meta.url));
@@ -59,6 +64,10 @@ for text in texts * 60:
     began = time.perf_counter_ns(); may_be_heavy(text); durations.append((time.perf_counter_ns() - began) / 1e6)
 print(json.dumps(durations))`;
 const inPython = JSON.parse(
-  execFileSync("python3", ["-c", PROGRAM], { input: JSON.stringify(commands), encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }),
+  execFileSync("python3", ["-c", PROGRAM], {
+    input: JSON.stringify(commands),
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  }),
 ) as number[];
 process.stdout.write(`${quantiles("first filter, Python", inPython)}\n`);

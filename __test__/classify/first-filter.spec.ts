@@ -37,7 +37,22 @@ test("the plugin's copy of the words is up to date (npm run generate)", (t) => {
 });
 
 test("everyday commands are light without being read", (t) => {
-  const everyday = ["ls -la", "git status && git diff --stat", "cat src/index.ts", "grep -rn 'foo' .", "python3 x.py", "node server.js", "curl -s localhost:80", "cd /srv/app && ls build", "echo done", "sed -i s/a/b/ f", "mkdir -p a/b", "ps aux | head", "rm -rf dist", "systemctl restart x"];
+  const everyday = [
+    "ls -la",
+    "git status && git diff --stat",
+    "cat src/index.ts",
+    "grep -rn 'foo' .",
+    "python3 x.py",
+    "node server.js",
+    "curl -s localhost:80",
+    "cd /srv/app && ls build",
+    "echo done",
+    "sed -i s/a/b/ f",
+    "mkdir -p a/b",
+    "ps aux | head",
+    "rm -rf dist",
+    "systemctl restart x",
+  ];
   for (const command of everyday) t.false(mayBeHeavy(command), command);
 });
 

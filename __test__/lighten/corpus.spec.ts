@@ -31,7 +31,11 @@ for (const name of LIGHTEN_FILES) {
           return;
         }
         const calls = tools.run(result.text, env);
-        t.deepEqual(calls.map(({ argv }) => argv), runs.map(({ argv }) => argv), `${result.text} (${found.note ?? ""})`);
+        t.deepEqual(
+          calls.map(({ argv }) => argv),
+          runs.map(({ argv }) => argv),
+          `${result.text} (${found.note ?? ""})`,
+        );
         for (const [at, call] of calls.entries()) {
           t.true(hasEnv(call, runs[at]?.env), `${result.text}: ${JSON.stringify(runs[at]?.env)} wanted`);
         }

@@ -1,5 +1,6 @@
 import test from "ava";
 import type { EndedEvent } from "../../src/job/events.js";
+import { classify } from "../../src/classify/classify.js";
 import { describeWork } from "../../src/outcome/next-step.js";
 import { buildNote, quote } from "../../src/outcome/note.js";
 import { buildReport } from "../../src/outcome/report.js";
@@ -21,7 +22,7 @@ const noteFor = (change: Partial<EndedEvent>, text = "npm test", possibleCapMb =
     ...change,
   };
   const report = buildReport({ memoryMb: 300, swapMb: 0, mode: ended.cap_kills > 0 ? "userspace" : "cgroup2" }, ended);
-  return buildNote(report, ended, { text, work: describeWork(text.split(" ")), possibleCapMb });
+  return buildNote(report, ended, { text, work: describeWork(classify(text)), possibleCapMb });
 };
 
 test("a plain failure has no note: its own output says what is wrong", (t) => {

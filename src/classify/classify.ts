@@ -89,7 +89,8 @@ export const classify = (text: string, options: ClassifyOptions = {}): Classific
       addMatch(matches, { text: texts[0] ?? "", start, end, kind: heavy.found.kind, why: heavy.found.why });
     } else {
       const pattern = texts.map((part) => options.patterns?.extra(part)).find((found) => found !== undefined);
-      if (pattern !== undefined) addMatch(matches, { text: texts[0] ?? "", start, end, kind: "custom", why: `matches the pattern ${pattern}` });
+      if (pattern !== undefined)
+        addMatch(matches, { text: texts[0] ?? "", start, end, kind: "custom", why: `matches the pattern ${pattern}` });
     }
   }
   const last = matches.at(-1);
@@ -97,7 +98,9 @@ export const classify = (text: string, options: ClassifyOptions = {}): Classific
 };
 
 const addMatch = (matches: Match[], match: Match): void => {
-  const isThere = matches.some(({ start, end, kind }) => start === match.start && end === match.end && kind === match.kind);
+  const isThere = matches.some(
+    ({ start, end, kind }) => start === match.start && end === match.end && kind === match.kind,
+  );
   if (!isThere) matches.push(match);
 };
 
@@ -133,7 +136,8 @@ const judgeScript = (run: Run, work: HeavyWork, options: ClassifyOptions, depth:
   const name = script.name ?? operand?.value;
   const text = name === undefined && script.file === "package.json" ? undefined : scriptText(run, work, name, options);
   if (text === undefined) {
-    if (script.orProgram && script.name === undefined && operand !== undefined) return judgeProgram(run, work, operand.index, options, depth);
+    if (script.orProgram && script.name === undefined && operand !== undefined)
+      return judgeProgram(run, work, operand.index, options, depth);
     return { verdict: "heavy", found: heavyRun(run, work) };
   }
   const cwd = directoryOf(run, work);
@@ -144,14 +148,29 @@ const judgeScript = (run: Run, work: HeavyWork, options: ClassifyOptions, depth:
   const lastRun = inner.runs.at(-1);
   const last = judged.at(-1);
   // npm puts the words behind the script's text, so they reach its last command only when it ends the text.
-  const isLast = last?.verdict === "heavy" && (lastRun?.at ?? -1) >= 0 && lastRun !== undefined && lastRun.simple.end === text.trimEnd().length && !text.includes("\n") && inner.problem === undefined;
-  const why = runs.length > 0 ? `${work.why}; its script runs ${runs.map((found) => commandName(found.run.words[0]?.value ?? "")).join(", ")}` : work.why;
+  const isLast =
+    last?.verdict === "heavy" &&
+    (lastRun?.at ?? -1) >= 0 &&
+    lastRun !== undefined &&
+    lastRun.simple.end === text.trimEnd().length &&
+    !text.includes("\n") &&
+    inner.problem === undefined;
+  const why =
+    runs.length > 0
+      ? `${work.why}; its script runs ${runs.map((found) => commandName(found.run.words[0]?.value ?? "")).join(", ")}`
+      : work.why;
   const contents: ScriptContents = { runs, takesWords: isLast && last.verdict === "heavy" ? last.found : undefined };
   return { verdict: "heavy", found: { ...heavyRun(run, work, contents), why } };
 };
 
 /** `yarn jest`: no script of that name, so the program of a package. */
-const judgeProgram = (run: Run, work: HeavyWork, index: number, options: ClassifyOptions, depth: number): RunJudgement => {
+const judgeProgram = (
+  run: Run,
+  work: HeavyWork,
+  index: number,
+  options: ClassifyOptions,
+  depth: number,
+): RunJudgement => {
   const word = run.words[index];
   if (word === undefined) return { verdict: "heavy", found: heavyRun(run, work) };
   const value = word.value;
@@ -163,7 +182,9 @@ const judgeProgram = (run: Run, work: HeavyWork, index: number, options: Classif
     at: run.at < 0 ? -1 : run.at + index,
   };
   const judged = judgeRun(program, options, depth + 1);
-  return judged.verdict === "heavy" || toolNamed(commandName(value)) !== undefined ? judged : { verdict: "heavy", found: heavyRun(run, work) };
+  return judged.verdict === "heavy" || toolNamed(commandName(value)) !== undefined
+    ? judged
+    : { verdict: "heavy", found: heavyRun(run, work) };
 };
 
 const directoryOf = (run: Run, work: HeavyWork): string | undefined => {
@@ -178,13 +199,19 @@ const directoryOf = (run: Run, work: HeavyWork): string | undefined => {
   return directory;
 };
 
-const scriptText = (run: Run, work: HeavyWork, name: string | undefined, { files = noFiles }: ClassifyOptions): string | undefined => {
+const scriptText = (
+  run: Run,
+  work: HeavyWork,
+  name: string | undefined,
+  { files = noFiles }: ClassifyOptions,
+): string | undefined => {
   const directory = directoryOf(run, work);
   const elsewhere = optionNames(work.entry.elsewhereOptions);
   const { script } = work.entry;
   if (directory === undefined || script === undefined || run.elsewhere !== undefined) return undefined;
   if (work.scanned.options.some((option) => elsewhere.has(option.name))) return undefined;
-  if (script.file === "package.json") return name === undefined || !isKnown(name) ? undefined : packageScript(files, directory, name);
+  if (script.file === "package.json")
+    return name === undefined || !isKnown(name) ? undefined : packageScript(files, directory, name);
   const targets = work.operands.map(({ value }) => value).filter((value) => !/^[A-Za-z_]\w*\+?[:?]?=/.test(value));
   if (!targets.every(isKnown)) return undefined;
   const text = script.file === "Makefile" ? makefile(files, directory) : justfile(files, directory);

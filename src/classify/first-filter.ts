@@ -45,7 +45,10 @@ const WHOLE = /[a-z0-9+._-]+/g;
 
 /** False only when the text is light for certain (a user's own patterns aside). */
 export const mayBeHeavy = (text: string): boolean => {
-  const plain = text.replaceAll("\\\n", "").replaceAll(/['"\\]/g, "").toLowerCase();
+  const plain = text
+    .replaceAll("\\\n", "")
+    .replaceAll(/['"\\]/g, "")
+    .toLowerCase();
   // `$'\x6dake'`: what it stands for is not looked at here.
   if (text.includes("$'")) return true;
   const has = (tokens: RegExp): boolean => (plain.match(tokens) ?? []).some((token) => wordSet.has(token));

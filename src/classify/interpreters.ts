@@ -85,7 +85,8 @@ const throughScript = (run: Run, index: number): Run => {
   const base = commandName(path);
   if (toolNamed(base) !== undefined && (base === "setup.py" || base === "manage.py")) return renamed(run, index, base);
   const name = base.replace(SCRIPT_ENDING, "");
-  const isProgram = name === base || /(?:^|\/)(?:node_modules|bin|\.bin|vendor|scripts)\//.test(path) || base.endsWith(".phar");
+  const isProgram =
+    name === base || /(?:^|\/)(?:node_modules|bin|\.bin|vendor|scripts)\//.test(path) || base.endsWith(".phar");
   if (!isProgram || toolNamed(name) === undefined) return run;
   return renamed(run, index, name);
 };

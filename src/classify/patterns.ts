@@ -16,6 +16,8 @@ export interface BadPattern {
 /** Longer texts are cut: a pattern is about a command, not about a program. */
 const LONGEST_TEXT = 10_000;
 
+const finds = (regex: RE2JS, text: string): boolean => regex.matcher(text.slice(0, LONGEST_TEXT)).find();
+
 /** Patterns that are no regular expressions are left out and told. */
 export const compilePatterns = (
   extra: readonly string[],
@@ -32,7 +34,6 @@ export const compilePatterns = (
   };
   const extras = extra.map(compile).filter((found) => found !== undefined);
   const excludes = exclude.map(compile).filter((found) => found !== undefined);
-  const finds = (regex: RE2JS, text: string): boolean => regex.matcher(text.slice(0, LONGEST_TEXT)).find();
   return {
     patterns: {
       extra: (text) => extras.find(({ regex }) => finds(regex, text))?.source,

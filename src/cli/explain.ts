@@ -8,6 +8,7 @@ import { explain, type Explanation, type ExplainOptions } from "../explain/expla
 import { measureMemory } from "../memory.js";
 import { probeModes } from "../modes/choose.js";
 import { loadNative } from "../native.js";
+import { quoteWords } from "../shell/quote.js";
 import { parseBatchLine } from "../explain/batch.js";
 import { formatMb, printLine, stdoutPaint, terminalWidth, wrapText, type Paint } from "./terminal.js";
 
@@ -26,9 +27,11 @@ export const explainCommand = async (words: string[], options: ExplainCommandOpt
     return explainBatch(defaults);
   }
   if (words.length === 0) {
-    throw new HeadroomError("E_USAGE", "no command to explain", { fix: "Write it behind --: hermes-headroom explain -- 'npm test'" });
+    throw new HeadroomError("E_USAGE", "no command to explain", {
+      fix: "Write it behind --: hermes-headroom explain -- 'npm test'",
+    });
   }
-  const text = words.length === 1 ? (words[0] ?? "") : words.map(quoteWord).join(" ");
+  const text = words.length === 1 ? (words[0] ?? "") : quoteWords(words);
   const explanation = explain(text, {
     ...defaults,
     cwd: resolve(options.cwd ?? "."),
@@ -38,9 +41,6 @@ export const explainCommand = async (words: string[], options: ExplainCommandOpt
   else render(explanation, stdoutPaint(), terminalWidth()).forEach((line) => printLine(line));
   return 0;
 };
-
-const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
-const quoteWord = (word: string): string => (PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** What this machine gives, where the options do not say. */
 const measured = ({ cpus, cap }: ExplainCommandOptions): ExplainOptions => {
@@ -74,20 +74,32 @@ export const render = (explanation: Explanation, paint: Paint, width: number): s
   const lines = [row("verdict", verdict), ...rows("command", [highlight(command, matches, paint)])];
   if (explanation.problem !== undefined) lines.push(row("not read", explanation.problem));
   if (!heavy) return lines;
-  lines.push(...rows("because", matches.map(({ text, why }) => `${oneLine(text)}: ${why}`)));
+  lines.push(
+    ...rows(
+      "because",
+      matches.map(({ text, why }) => `${oneLine(text)}: ${why}`),
+    ),
+  );
   const swap = explanation.swap_cap_mb < 0 ? "unlimited swap" : `${formatMb(explanation.swap_cap_mb)} of swap`;
   lines.push(
     explanation.capped
-      ? row("box", `${formatMb(explanation.cap_mb)} and ${swap}, mode ${explanation.mode}, ${count(explanation.workers, "worker")}`)
+      ? row(
+          "box",
+          `${formatMb(explanation.cap_mb)} and ${swap}, mode ${explanation.mode}, ${count(explanation.workers, "worker")}`,
+        )
       : row("box", "none: the work is done outside of the process tree, so it takes turns but has no cap"),
   );
-  if (explanation.learned_peak_mb !== null) lines.push(row("before", `it needed ${formatMb(explanation.learned_peak_mb)}`));
+  if (explanation.learned_peak_mb !== null)
+    lines.push(row("before", `it needed ${formatMb(explanation.learned_peak_mb)}`));
   if (explanation.changes.length === 0) return [...lines, row("rewrite", "none")];
   const room = Number.isFinite(width) ? Math.max(width - INDENT, 20) : Infinity;
   return [
     ...lines,
     ...rows("rewrite", explanation.lightened.split("\n")),
-    ...rows("changes", explanation.changes.flatMap((change) => wrapText(change, room))),
+    ...rows(
+      "changes",
+      explanation.changes.flatMap((change) => wrapText(change, room)),
+    ),
   ];
 };
 

@@ -28,6 +28,7 @@ const buildProgram = (): Command => {
     .addOption(modeOption())
     .option("--report <file>", "write what happened to this file, as JSON")
     .option("--no-queue", "do not wait for other heavy jobs (this release never waits)")
+    .option("--auto", "run light commands as if headroom were not there")
     .option("--verbose", "say at the end how it went, even if all went well")
     .option("--json", "print what happened as one line of JSON on stderr")
     .passThroughOptions()

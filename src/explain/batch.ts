@@ -33,10 +33,19 @@ export const parseBatchLine = (line: string): BatchRequest => {
     const [issue] = parsed.error.issues;
     return failure(`${issue?.path.join(".") || "the line"}: ${issue?.message ?? "not as wanted"}`);
   }
-  const { command, cwd, cpus, cap_mb: capMb, env: environment, extra_heavy_patterns: extra = [], exclude_patterns: exclude = [] } = parsed.data;
+  const {
+    command,
+    cwd,
+    cpus,
+    cap_mb: capMb,
+    env: environment,
+    extra_heavy_patterns: extra = [],
+    exclude_patterns: exclude = [],
+  } = parsed.data;
   const { patterns, bad } = compilePatterns(extra, exclude);
   const [wrong] = bad;
-  if (wrong !== undefined) return failure(`the pattern ${JSON.stringify(wrong.pattern)} is no regular expression: ${wrong.problem}`);
+  if (wrong !== undefined)
+    return failure(`the pattern ${JSON.stringify(wrong.pattern)} is no regular expression: ${wrong.problem}`);
   return {
     command,
     options: {

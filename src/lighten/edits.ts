@@ -73,7 +73,8 @@ const expectedParts = (simple: SimpleCommand, changes: readonly Change[]): strin
   const prefixes: string[] = [];
   for (const change of changes) {
     if (change.at === "word") words[change.index] = change.source === undefined ? [] : [change.source];
-    else if (change.at === "insert") inserted.set(change.index, [...(inserted.get(change.index) ?? []), ...change.sources]);
+    else if (change.at === "insert")
+      inserted.set(change.index, [...(inserted.get(change.index) ?? []), ...change.sources]);
     else if (change.at === "prefix") prefixes.push(change.source);
     else assignments[change.index] = `${simple.assignments[change.index]?.name}=${change.source}`;
   }
@@ -81,7 +82,12 @@ const expectedParts = (simple: SimpleCommand, changes: readonly Change[]): strin
   return [...prefixes, ...assignments, "\0", ...flat, ...(inserted.get(words.length) ?? [])];
 };
 
-const isAsIntended = (read: ReadText, changes: readonly Change[], edits: readonly TextEdit[], result: string): boolean => {
+const isAsIntended = (
+  read: ReadText,
+  changes: readonly Change[],
+  edits: readonly TextEdit[],
+  result: string,
+): boolean => {
   const after = readText(result);
   if (after.problem !== undefined) return false;
   // A computed value that was replaced took its substitution along.
@@ -96,7 +102,11 @@ const isAsIntended = (read: ReadText, changes: readonly Change[], edits: readonl
     if (found === undefined) return false;
     const expected = expectedParts(simple, own);
     const actual = partsOf(found);
-    return expected.length === actual.length && expected.every((part, at) => part === actual[at]) && own.every((change) => hasValue(change, found));
+    return (
+      expected.length === actual.length &&
+      expected.every((part, at) => part === actual[at]) &&
+      own.every((change) => hasValue(change, found))
+    );
   });
 };
 

@@ -14,6 +14,8 @@ import { findWorkers, replaceWorkers, writeWorkers, type GivenWorkers } from "./
 export interface LightenOptions extends Affordable {
   /** The environment that the text will run in, as far as it is known. */
   environment?: Readonly<Record<string, string | undefined>>;
+  /** `environment` is all of it, so that values can be written out. */
+  environmentIsKnown?: boolean;
 }
 
 export interface LightenedText {
@@ -50,14 +52,15 @@ const planAll = (runs: readonly HeavyRun[], options: LightenOptions): Lightened 
     if (found.elsewhere) continue;
     const { run } = found;
     const place = `${run.simple.pos}:${run.variables?.pos ?? -1}`;
-    if (heap !== undefined && isNode(found)) add(capHeap(run, heap, options.environment ?? {}), `heap ${place}`);
+    if (heap !== undefined && isNode(found)) add(capHeap(run, heap, options), `heap ${place}`);
     for (const [name, lightened] of planVariables(found, options)) add(lightened, `${name} ${place}`);
     add(planWorkers(found, options), `workers ${run.simple.pos}:${run.at}`);
   }
   return all;
 };
 
-const isNode = ({ work, script }: HeavyRun): boolean => work.entry.node === true || (script?.runs.some(isNode) ?? false);
+const isNode = ({ work, script }: HeavyRun): boolean =>
+  work.entry.node === true || (script?.runs.some(isNode) ?? false);
 
 const watches = ({ run, script }: HeavyRun): boolean =>
   run.words.some(({ value }) => WATCHES.test(value)) || (script?.runs.some(watches) ?? false);
@@ -81,13 +84,20 @@ const planVariables = (found: HeavyRun, options: LightenOptions): [string, Light
   return planned;
 };
 
-const planVariable = (run: Run, { name, value: template }: WorkerVariable, workers: number, { environment = {} }: LightenOptions): Lightened | undefined => {
+const planVariable = (
+  run: Run,
+  { name, value: template }: WorkerVariable,
+  workers: number,
+  { environment = {} }: LightenOptions,
+): Lightened | undefined => {
   const value = template.replace("{n+1}", String(workers === 1 ? 1 : workers + 1)).replace("{n}", String(workers));
   const held = heldBy(run, name, environment);
   const count = held === undefined ? undefined : numberIn(held.value);
   if (held?.where === "inner" || (count !== undefined && count <= Number(value))) return undefined;
   const change =
-    held?.where === "command" ? changeAssignment(run, held.assignment, () => value, value) : setVariable(run, name, { inherits: value, plain: value });
+    held?.where === "command"
+      ? changeAssignment(run, held.assignment, () => value, value)
+      : setVariable(run, name, { inherits: value, plain: value });
   return change === undefined ? undefined : { changes: [change], lines: [`set ${name}=${value}`] };
 };
 
@@ -148,7 +158,8 @@ const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened 
   if (given.length > 0) return lowerGiven(run, given, option, workers);
   // Given in the script itself: a second one could contradict it.
   if (givenWorkers(inner, options.cpus).length > 0 || isSerial(inner.run.words, option)) return undefined;
-  if (option.add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length) return undefined;
+  if (option.add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length)
+    return undefined;
   const words = writeWorkers(option, workers);
   return insertWords(run, end, dashes && !hasDashes ? ["--", ...words] : words, nameOf(inner.run), workers);
 };
@@ -158,7 +169,13 @@ const nameOf = (run: Run): string => commandName(run.words[0]?.value ?? "");
 const describe = (name: string, workers: number, words: readonly string[]): string =>
   `gave ${name} ${workers === 1 ? "one worker" : `${workers} workers`} (${words.filter((word) => word !== "--").join(" ")})`;
 
-const insertWords = (run: Run, index: number, sources: string[], name: string, workers: number): Lightened | undefined => {
+const insertWords = (
+  run: Run,
+  index: number,
+  sources: string[],
+  name: string,
+  workers: number,
+): Lightened | undefined => {
   const before = run.words[index - 1];
   if (before === undefined || !before.exact) return undefined;
   return {
@@ -167,7 +184,12 @@ const insertWords = (run: Run, index: number, sources: string[], name: string, w
   };
 };
 
-const lowerGiven = (run: Run, given: readonly GivenWorkers[], option: WorkerOption, workers: number): Lightened | undefined => {
+const lowerGiven = (
+  run: Run,
+  given: readonly GivenWorkers[],
+  option: WorkerOption,
+  workers: number,
+): Lightened | undefined => {
   const changes: Change[] = [];
   const lines: string[] = [];
   for (const worker of given) {
@@ -181,7 +203,9 @@ const lowerGiven = (run: Run, given: readonly GivenWorkers[], option: WorkerOpti
     if (apart !== undefined && valueIndex !== undefined) {
       changes.push({ at: "word", simple: run.simple, index: run.at + valueIndex, source: replaced.value });
     }
-    lines.push(describe(nameOf(run), workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]));
+    lines.push(
+      describe(nameOf(run), workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]),
+    );
   }
   return changes.length > 0 ? { changes, lines } : undefined;
 };

@@ -12,11 +12,17 @@ export type Held =
   /** Exported before, in the same text or by whoever starts it. */
   | { where: "environment"; value: string };
 
-export const heldBy = (run: Run, name: string, environment: Readonly<Record<string, string | undefined>>): Held | undefined => {
+export const heldBy = (
+  run: Run,
+  name: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Held | undefined => {
   const assignment = run.assigned.findLast((found) => found.name === name);
   if (assignment !== undefined) {
     const { value } = assignment.value;
-    return assignment.value.exact && run.simple.editable ? { where: "command", assignment, value } : { where: "inner", value };
+    return assignment.value.exact && run.simple.editable
+      ? { where: "command", assignment, value }
+      : { where: "inner", value };
   }
   const exported = run.exported.has(name) ? run.exported.get(name) : environment[name];
   return exported === undefined ? undefined : { where: "environment", value: exported };
@@ -31,7 +37,8 @@ export const changeAssignment = (
 ): Change | undefined => {
   const { simple } = run;
   const index = simple.assignments.findIndex((found) => found.value.pos === assignment.value.pos);
-  if (index >= 0) return { at: "assignment", simple, index, source: toSource(simple.assignments[index]?.value.source ?? ""), value };
+  if (index >= 0)
+    return { at: "assignment", simple, index, source: toSource(simple.assignments[index]?.value.source ?? ""), value };
   // A word of `env` or `cross-env`: NAME=value as one word.
   const word = simple.words.findIndex(({ pos, exact }) => pos === assignment.value.pos && exact);
   const source = simple.words[word]?.source;
@@ -41,7 +48,11 @@ export const changeAssignment = (
 };
 
 /** The change that sets a variable which is not set at the command; `undefined` where it would not arrive. */
-export const setVariable = (run: Run, name: string, source: { inherits: string; plain: string }): Change | undefined => {
+export const setVariable = (
+  run: Run,
+  name: string,
+  source: { inherits: string; plain: string },
+): Change | undefined => {
   const { variables: place, simple } = run;
   if (place === undefined) return undefined;
   const text = `${name}=${place.inherits ? source.inherits : source.plain}`;
@@ -50,4 +61,5 @@ export const setVariable = (run: Run, name: string, source: { inherits: string; 
 };
 
 /** A whole number, or `undefined`. */
-export const numberIn = (value: string): number | undefined => (isKnown(value) && /^\d{1,9}$/.test(value) ? Number(value) : undefined);
+export const numberIn = (value: string): number | undefined =>
+  isKnown(value) && /^\d{1,9}$/.test(value) ? Number(value) : undefined;

@@ -68,7 +68,8 @@ const readWorkers = (
     // `-j8`, and for a tool whose other options are single letters `-kj8`.
     const letter = name.slice(1);
     const cluster = option.optionalValue && letter.length === 1 ? `[A-Za-z]*?${letter}` : letter;
-    const [, letters, attached] = new RegExp(`^(-${cluster})(\\d[\\dC.%]*|auto|logical|.*${UNKNOWN}.*)$`, "s").exec(value) ?? [];
+    const [, letters, attached] =
+      new RegExp(`^(-${cluster})(\\d[\\dC.%]*|auto|logical|.*${UNKNOWN}.*)$`, "s").exec(value) ?? [];
     if (letters !== undefined && attached !== undefined) {
       return { option: letters, index, valueIndex: index, joint: "", count: countOf(attached, option, cpus) };
     }
@@ -88,7 +89,12 @@ const separate = (
   cpus: number,
 ): GivenWorkers => {
   const next = index + 1 < until ? words[index + 1] : undefined;
-  const isValue = next !== undefined && (!option.optionalValue || /^\d+$/.test(next.value) || next.value === UNKNOWN || (option.all ?? "").split(" ").includes(next.value));
+  const isValue =
+    next !== undefined &&
+    (!option.optionalValue ||
+      /^\d+$/.test(next.value) ||
+      next.value === UNKNOWN ||
+      (option.all ?? "").split(" ").includes(next.value));
   if (!isValue || next === undefined) return { option: name, index, valueIndex: undefined, joint: "", count: Infinity };
   return { option: name, index, valueIndex: index + 1, joint: "", count: countOf(next.value, option, cpus) };
 };
@@ -99,15 +105,25 @@ export const writeWorkers = (option: WorkerOption, workers: number): string[] =>
   return option.write.replace("{n}", numberFor(option, workers)).split(" ");
 };
 
-export const numberFor = (option: WorkerOption, workers: number): string => (workers === 1 ? (option.one ?? "1") : String(workers));
+export const numberFor = (option: WorkerOption, workers: number): string =>
+  workers === 1 ? (option.one ?? "1") : String(workers);
 
 /** The words that take the place of a given option: its own word, and its value's when that stands apart. */
-export const replaceWorkers = (given: GivenWorkers, option: WorkerOption, workers: number): { own: string; value: string | undefined } => {
+export const replaceWorkers = (
+  given: GivenWorkers,
+  option: WorkerOption,
+  workers: number,
+): { own: string; value: string | undefined } => {
   if (workers === 1 && option.writeOne !== undefined) return { own: option.writeOne, value: undefined };
   const number = numberFor(option, workers);
   const isApart = given.valueIndex !== undefined && given.valueIndex !== given.index;
-  const isGlued = given.option.startsWith("-") && !LONG.test(given.option) && option.write.startsWith("-") && option.write.endsWith(`${given.option.at(-1)}{n}`);
+  const isGlued =
+    given.option.startsWith("-") &&
+    !LONG.test(given.option) &&
+    option.write.startsWith("-") &&
+    option.write.endsWith(`${given.option.at(-1)}{n}`);
   if (isApart && !isGlued) return { own: given.option, value: number };
-  if (given.valueIndex === undefined && LONG.test(given.option)) return { own: `${given.option}=${number}`, value: undefined };
+  if (given.valueIndex === undefined && LONG.test(given.option))
+    return { own: `${given.option}=${number}`, value: undefined };
   return { own: given.option + given.joint + number, value: undefined };
 };

@@ -19,6 +19,8 @@ export interface HeadroomReport {
   mode: Mode;
   peak_mb?: number;
   peak_source?: "memory.peak" | "max_usage" | "sampled";
+  /** What was changed about the command to make it need less, one line a change. */
+  lightened?: string[];
   /** The kernel, or headroom at the cap, killed something in the box. */
   oom_killed: boolean;
   killed_by?: "kernel" | "headroom" | "user";

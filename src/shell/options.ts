@@ -40,11 +40,16 @@ export const readOption = (
   if (valued.has(word)) return { found: [separate(word)], taken: 2 };
   const equals = word.indexOf("=");
   if (equals > 0 && (word.startsWith("--") || valued.has(word.slice(0, equals)))) {
-    return { found: [{ name: word.slice(0, equals), value: word.slice(equals + 1), index, valueIndex: index }], taken: 1 };
+    return {
+      found: [{ name: word.slice(0, equals), value: word.slice(equals + 1), index, valueIndex: index }],
+      taken: 1,
+    };
   }
   if (word.startsWith("--")) return { found: [{ name: word, value: undefined, index, valueIndex: index }], taken: 1 };
   const found: FoundOption[] = [{ name: word, value: undefined, index, valueIndex: index }];
   for (let at = 1; at < word.length; at += 1) {
+    // `-j{n}`, `-O2`: what follows is a value, not letters.
+    if (!/[A-Za-z]/.test(word[at] ?? "")) break;
     const name = `-${word[at]}`;
     if (valued.has(name)) {
       const attached = word.slice(at + 1);

@@ -55,7 +55,8 @@ const step = (run: Run, input: string | undefined): Peeled[] => {
   if (name === "env" || name === "genv") return peelEnv(run, values, input);
   if (name === "find" || name === "gfind" || name === "fd" || name === "fdfind") return peelFind(run, values, name);
   const module = pythonModule(values);
-  if (module !== undefined && wrappersNamed(values[module] ?? "").length > 0) return step(from(run, name, module), input);
+  if (module !== undefined && wrappersNamed(values[module] ?? "").length > 0)
+    return step(from(run, name, module), input);
   for (const wrapper of wrappersNamed(name)) {
     const inner = peelWrapper(run, values, name, wrapper, input);
     if (inner === "nothing") return [run];
@@ -144,7 +145,12 @@ const peelEnv = (run: Run, values: string[], input: string | undefined): Peeled[
   if (clears || unset.length > 0 || isBlocked) {
     inner.variables =
       run.simple.editable && run.editable && inner.at >= 0 && word.exact
-        ? { at: "env", pos: word.pos, before: inner.at, inherits: !clears && !isBlocked && !unset.includes("NODE_OPTIONS") }
+        ? {
+            at: "env",
+            pos: word.pos,
+            before: inner.at,
+            inherits: !clears && !isBlocked && !unset.includes("NODE_OPTIONS"),
+          }
         : undefined;
   }
   return step(inner, input);
@@ -208,10 +214,17 @@ const peelWrapper = (
   }
   if (found.module !== undefined) return [pythonRun(inner, name, found.module)];
   if (wrapper.textsOnly) return wrapper.stdinShell && input !== undefined ? texts(inner, [input], name) : undefined;
-  if (wrapper.operandText === "each") return texts(inner, [...found.texts, ...operandTexts(values, begin, wrapper)], name);
+  if (wrapper.operandText === "each")
+    return texts(inner, [...found.texts, ...operandTexts(values, begin, wrapper)], name);
   if (wrapper.pythonScript) return [pythonRun(inner, name, found.next)];
   if (found.next >= end) {
-    return stop < 0 ? "nothing" : texts({ ...inner, editable: false }, values.slice(stop + 1).filter((value) => !until.has(value)), name);
+    return stop < 0
+      ? "nothing"
+      : texts(
+          { ...inner, editable: false },
+          values.slice(stop + 1).filter((value) => !until.has(value)),
+          name,
+        );
   }
   const command = from(inner, name, found.next, end);
   const [word, ...others] = command.words;
@@ -230,7 +243,12 @@ const peelWrapper = (
 const again = (run: Run, command: Run): Run => {
   const [first] = run.words;
   if (first === undefined) return command;
-  return { ...command, words: [{ ...first, exact: false }, ...command.words], at: command.at < 0 ? -1 : command.at - 1, cwd: undefined };
+  return {
+    ...command,
+    words: [{ ...first, exact: false }, ...command.words],
+    at: command.at < 0 ? -1 : command.at - 1,
+    cwd: undefined,
+  };
 };
 
 /** The index of the module in `python -m MODULE`. */
@@ -303,7 +321,8 @@ const surround = (run: Run, values: string[], wrapper: Wrapper, begin: number): 
   const { options } = skipOptions(values, begin, optionNames(wrapper.valued));
   const names = new Set([...options.map(({ name }) => name), ...values.slice(begin, begin + 2)]);
   const has = (flags: string | undefined): boolean => [...optionNames(flags)].some((flag) => names.has(flag));
-  const clears = (wrapper.clears !== undefined && (wrapper.clears === true || !has(wrapper.clears.unless))) || has(wrapper.clearing);
+  const clears =
+    (wrapper.clears !== undefined && (wrapper.clears === true || !has(wrapper.clears.unless))) || has(wrapper.clearing);
   const isLost = clears || wrapper.elsewhere !== undefined || wrapper.template === true;
   const own = wrapper.assignments ? assignedWords(run, begin) : [];
   return {
@@ -330,6 +349,12 @@ const assignedWords = (run: Run, begin: number): Assignment[] => {
 /** `… -m MODULE` and `… SCRIPT` of a program that is Python itself. */
 const pythonRun = (run: Run, wrapper: string, start: number): Run => {
   const inner = from(run, wrapper, start);
-  const python: ShellWord = { value: "python", source: "", pos: inner.words[0]?.pos ?? 0, end: inner.words[0]?.pos ?? 0, exact: false };
+  const python: ShellWord = {
+    value: "python",
+    source: "",
+    pos: inner.words[0]?.pos ?? 0,
+    end: inner.words[0]?.pos ?? 0,
+    exact: false,
+  };
   return { ...inner, words: [python, ...inner.words], at: inner.at < 0 ? -1 : inner.at - 1 };
 };

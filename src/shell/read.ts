@@ -211,8 +211,11 @@ class Reader {
       else if (child.type === "Assignment") forEachChild(child, (part) => this.#substitutionsIn(part, context));
       else this.#redirect(child as Redirection, context);
     });
-    const assignments = node.prefix.filter((part) => part.type === "Assignment").map((part) => this.#assignment(part, context));
-    const words: ShellWord[] = node.name === undefined ? [] : expandWord(node.name, { ...known, takesDefaults: true }, place);
+    const assignments = node.prefix
+      .filter((part) => part.type === "Assignment")
+      .map((part) => this.#assignment(part, context));
+    const words: ShellWord[] =
+      node.name === undefined ? [] : expandWord(node.name, { ...known, takesDefaults: true }, place);
     const { args } = node;
     for (const argument of args.length > MOST_WORDS ? args.slice(0, MOST_WORDS) : args) {
       if (argument.type === "Word") words.push(...expandWord(argument, known, place));
@@ -350,7 +353,8 @@ class Reader {
     const [, name, value] = /^([A-Za-z_]\w*)(?:=([\s\S]*))?$/.exec(word) ?? [];
     if (name === undefined) return;
     if (value !== undefined) state.variables.set(name, isKnown(value) ? value : undefined);
-    if (isExport) state.exported.set(name, value !== undefined && !isKnown(value) ? UNKNOWN + value : state.variables.get(name));
+    if (isExport)
+      state.exported.set(name, value !== undefined && !isKnown(value) ? UNKNOWN + value : state.variables.get(name));
   }
 
   #assignment(node: AssignmentNode, { state, place }: Context): Assignment {
@@ -423,7 +427,7 @@ const listsOf = (node: Command, known: Known, place: Context["place"]): [string,
     if (part.type !== "Assignment" || part.value.type !== "ArrayValue") return [];
     const items = part.value.elements.flatMap((word) => expandWord(word, known, place).map(({ value }) => value));
     const before = part.append ? known.variables.get(`${part.name}[@]`) : "";
-    if (before === undefined || items.some((item) => /^\[/.test(item))) return [[part.name, undefined]];
+    if (before === undefined || items.some((item) => item.startsWith("["))) return [[part.name, undefined]];
     return [[part.name, [...(before === "" ? [] : [before]), ...items].join(LIST)]];
   });
 

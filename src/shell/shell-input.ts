@@ -9,7 +9,12 @@ type ValueOf = (word: Word) => string;
 export const shellInput = (redirects: readonly Redirection[], valueOf: ValueOf): string | undefined => {
   let input: string | undefined;
   for (const redirect of redirects) {
-    if (redirect.descriptor !== undefined && redirect.descriptor.type === "FileDescriptor" && redirect.descriptor.value !== 0) continue;
+    if (
+      redirect.descriptor !== undefined &&
+      redirect.descriptor.type === "FileDescriptor" &&
+      redirect.descriptor.value !== 0
+    )
+      continue;
     if (redirect.type === "HereString") input = redirect.target === undefined ? undefined : valueOf(redirect.target);
     else if (redirect.type === "HereDoc") input = hereDocText(redirect, valueOf);
     else if (redirect.operator === "<") input = undefined;
@@ -17,12 +22,19 @@ export const shellInput = (redirects: readonly Redirection[], valueOf: ValueOf):
   return input;
 };
 
-const hereDocText = ({ body, operator, delimiter }: Extract<Redirection, { type: "HereDoc" }>, valueOf: ValueOf): string => {
+const hereDocText = (
+  { body, operator, delimiter }: Extract<Redirection, { type: "HereDoc" }>,
+  valueOf: ValueOf,
+): string => {
   const raw = operator === "<<-" ? body.text.replaceAll(/^\t+/gm, "") : body.text;
   if (delimiter?.quoted || body.parts === undefined) return raw;
   // Expansions are done by the outer shell; what they give is not known here.
   const value = body.parts
-    .map((part) => (part.type === "Literal" ? part.value : valueOf({ type: "Word", text: part.text, value: UNKNOWN, pos: part.pos, end: part.end, parts: [part] })))
+    .map((part) =>
+      part.type === "Literal"
+        ? part.value
+        : valueOf({ type: "Word", text: part.text, value: UNKNOWN, pos: part.pos, end: part.end, parts: [part] }),
+    )
     .join("");
   return operator === "<<-" ? value.replaceAll(/^\t+/gm, "") : value;
 };
@@ -49,7 +61,8 @@ export const literalOutput = (node: Command, valueOf: ValueOf, fed: string | und
     }
     case "cat":
     case "tee":
-      if (words.some((word) => !word.startsWith("-") && commandName(valueOf(node.name as Word)) === "cat")) return undefined;
+      if (words.some((word) => !word.startsWith("-") && commandName(valueOf(node.name as Word)) === "cat"))
+        return undefined;
       return shellInput(node.redirects, valueOf) ?? fed;
     default:
       return undefined;

@@ -115,11 +115,13 @@ export const expandWord = (word: Word, known: Known, place: (pos: number, end: n
     }
     const inner = part.type === "DoubleQuoted" && part.parts.length === 1 ? part.parts[0] : undefined;
     const listed = inner === undefined ? undefined : expansionValue(inner, known);
-    const value = inner === undefined ? expansionValue(part, known) : listed?.includes(LIST) || isList(inner) ? listed : undefined;
+    const value =
+      inner === undefined ? expansionValue(part, known) : listed?.includes(LIST) || isList(inner) ? listed : undefined;
     if (value !== undefined) {
       // Out of quotes the value is split into words; a list is one word an item in quotes too.
       const [first = "", ...others] = inner === undefined ? value.split(/[ \t\n\uE001]+/) : value.split(LIST);
-      exact = false;
+      // One word of the text that stays one word may be changed in its place.
+      exact &&= others.length === 0 && first !== "";
       const last = results.at(-1) ?? "";
       results = [...results.slice(0, -1), last + first, ...others];
       continue;

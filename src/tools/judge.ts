@@ -35,7 +35,8 @@ export const judge = (values: readonly string[], source: string = values[0] ?? "
   if (isUnknownName(first)) return judgeUnknown(values, source);
   const name = commandName(first);
   const tool = toolNamed(name) ?? toolNamed(first);
-  if (tool === undefined) return isKnownLight(name) ? { verdict: "light", why: `${name} needs little memory` } : { verdict: "unknown" };
+  if (tool === undefined)
+    return isKnownLight(name) ? { verdict: "light", why: `${name} needs little memory` } : { verdict: "unknown" };
   return judgeTool(tool, values);
 };
 
@@ -43,11 +44,16 @@ export const judge = (values: readonly string[], source: string = values[0] ?? "
 const judgeUnknown = (values: readonly string[], source: string): Judgement => {
   const candidates = source.match(/[A-Za-z][\w+.-]*/g) ?? [];
   for (const candidate of candidates.toReversed()) {
-    for (const name of [candidate, candidate.toLowerCase(), candidate.toLowerCase().replace(/_(?:bin|cmd|path|exe|bin_path)$/, "")]) {
+    for (const name of [
+      candidate,
+      candidate.toLowerCase(),
+      candidate.toLowerCase().replace(/_(?:bin|cmd|path|exe|bin_path)$/, ""),
+    ]) {
       const tool = toolNamed(name);
       if (tool === undefined) continue;
       const judged = judgeTool(tool, [name, ...values.slice(1)]);
-      if (judged.verdict === "heavy") return { ...judged, why: `the command word is not known, but it names ${name}: ${judged.why}` };
+      if (judged.verdict === "heavy")
+        return { ...judged, why: `the command word is not known, but it names ${name}: ${judged.why}` };
     }
   }
   return { verdict: "unknown" };
@@ -68,7 +74,8 @@ const judgeTool = (tool: Tool, values: readonly string[]): Judgement => {
     const [operand] = rest;
     if (entry.goals && operand !== undefined) {
       const goal = chooseGoal(entry, rest);
-      if (goal === undefined) return { verdict: "light", why: `${[title, ...rest.map(({ value }) => value)].join(" ")} is light` };
+      if (goal === undefined)
+        return { verdict: "light", why: `${[title, ...rest.map(({ value }) => value)].join(" ")} is light` };
       chosen = goal.index;
       path.push(goal.value);
       entry = inherit(entry, { kind: goal.kind });
@@ -103,7 +110,10 @@ const judgeTool = (tool: Tool, values: readonly string[]): Judgement => {
 };
 
 /** Of several goals (`mvn clean install`) the last heavy one counts. */
-const chooseGoal = (entry: Entry, operands: ScannedWords["operands"]): { index: number; value: string; kind: Kind } | undefined => {
+const chooseGoal = (
+  entry: Entry,
+  operands: ScannedWords["operands"],
+): { index: number; value: string; kind: Kind } | undefined => {
   for (const { index, value } of operands.toReversed()) {
     // `:app:test`, `core/test`, `'testOnly *Foo'`
     const [word = value] = value.trim().split(/\s+/);
@@ -116,7 +126,17 @@ const chooseGoal = (entry: Entry, operands: ScannedWords["operands"]): { index: 
 
 /** Fields that choose further are the subcommand's alone; the others are passed on. */
 const inherit = (outer: Entry, inner: Entry): Entry => {
-  const { bare: _bare, goals: _goals, subcommands: _subcommands, other: _other, needs: _needs, operandIsProgram: _program, script: _script, light, ...kept } = outer;
+  const {
+    bare: _bare,
+    goals: _goals,
+    subcommands: _subcommands,
+    other: _other,
+    needs: _needs,
+    operandIsProgram: _program,
+    script: _script,
+    light,
+    ...kept
+  } = outer;
   return { ...kept, ...inner, light: `${light ?? ""} ${inner.light ?? ""}` };
 };
 
@@ -125,7 +145,8 @@ const chooseNext = (entry: Entry, operand: string | undefined): { to: Verdict | 
   const found = subcommandsOf(entry)?.get(operand);
   if (found !== undefined) return { to: found, takes: true };
   // A subcommand that cannot be known is taken for the tool's usual work.
-  if (operand.includes(UNKNOWN) && entry.subcommands !== undefined && entry.kind !== undefined) return { to: entry.kind, takes: true };
+  if (operand.includes(UNKNOWN) && entry.subcommands !== undefined && entry.kind !== undefined)
+    return { to: entry.kind, takes: true };
   return entry.other === undefined ? undefined : { to: entry.other, takes: false };
 };
 

@@ -26,7 +26,9 @@ export const toolNamed = (name: string): Tool | undefined => {
   const exact = byName.get(name);
   if (exact !== undefined) return exact;
   const plain = name.replace(ENDING, "");
-  return byName.get(plain) ?? byName.get(plain.replace(VERSION, "")) ?? families.find(({ pattern }) => pattern?.test(plain));
+  return (
+    byName.get(plain) ?? byName.get(plain.replace(VERSION, "")) ?? families.find(({ pattern }) => pattern?.test(plain))
+  );
 };
 
 /** The tool behind `python -m NAME`. */
@@ -44,7 +46,9 @@ export const subcommandsOf = (entry: Entry): ReadonlyMap<string, Verdict | Entry
   if (subcommands === undefined) return undefined;
   let found = subcommandCache.get(subcommands);
   if (found === undefined) {
-    found = new Map(Object.entries(subcommands).flatMap(([names, value]) => names.split(" ").map((name) => [name, value] as const)));
+    found = new Map(
+      Object.entries(subcommands).flatMap(([names, value]) => names.split(" ").map((name) => [name, value] as const)),
+    );
     subcommandCache.set(subcommands, found);
   }
   return found;

@@ -21,5 +21,7 @@ export const packageScript = (files: ProjectFiles, directory: string, name: stri
   };
   const own = scriptOf(name);
   if (own === undefined) return undefined;
-  return [scriptOf(`pre${name}`), own, scriptOf(`post${name}`)].filter((part) => part !== undefined && part.trim() !== "").join("\n");
+  return [scriptOf(`pre${name}`), own, scriptOf(`post${name}`)]
+    .filter((part) => part !== undefined && part.trim() !== "")
+    .join("\n");
 };

@@ -14,14 +14,21 @@ const MOST_RULES = 64;
  * `target` undefined is the first rule.
  */
 export const makeRecipe = (text: string, target: string | undefined): string | undefined => {
-  if (/^\s*-?(?:include|sinclude|define|ifdef|ifndef|ifeq|ifneq|load)\b|^\.(?:ONESHELL|SHELLFLAGS)/m.test(text)) return undefined;
+  if (/^\s*-?(?:include|sinclude|define|ifdef|ifndef|ifeq|ifneq|load)\b|^\.(?:ONESHELL|SHELLFLAGS)/m.test(text))
+    return undefined;
   return collect(readMake(text), target, (line) => line.replace(/^[@+-]+/, ""));
 };
 
 export const justRecipe = (text: string, target: string | undefined): string | undefined =>
-  /^\s*(?:import|mod|set\s+shell)\b/m.test(text) ? undefined : collect(readJust(text), target, (line) => line.replace(/^[@-]+/, ""));
+  /^\s*(?:import|mod|set\s+shell)\b/m.test(text)
+    ? undefined
+    : collect(readJust(text), target, (line) => line.replace(/^[@-]+/, ""));
 
-const collect = (rules: Map<string, Rule>, target: string | undefined, plain: (line: string) => string): string | undefined => {
+const collect = (
+  rules: Map<string, Rule>,
+  target: string | undefined,
+  plain: (line: string) => string,
+): string | undefined => {
   const first = target ?? [...rules.keys()].find((name) => !name.startsWith("."));
   if (first === undefined) return undefined;
   const lines: string[] = [];
@@ -59,14 +66,21 @@ const readMake = (text: string): Map<string, Rule> => {
       continue;
     }
     const [needsText = "", inline] = (match[2] ?? "").split(";");
-    const needs = needsText.replace("|", " ").trim().split(/\s+/).filter((name) => name !== "");
-    current = (match[1] ?? "").trim().split(/\s+/).map((name) => {
-      const rule = rules.get(name) ?? { needs: [], lines: [] };
-      rule.needs.push(...needs);
-      if (inline !== undefined) rule.lines.push(inline.trim());
-      rules.set(name, rule);
-      return rule;
-    });
+    const needs = needsText
+      .replace("|", " ")
+      .trim()
+      .split(/\s+/)
+      .filter((name) => name !== "");
+    current = (match[1] ?? "")
+      .trim()
+      .split(/\s+/)
+      .map((name) => {
+        const rule = rules.get(name) ?? { needs: [], lines: [] };
+        rule.needs.push(...needs);
+        if (inline !== undefined) rule.lines.push(inline.trim());
+        rules.set(name, rule);
+        return rule;
+      });
   }
   rules.delete(".PHONY");
   return rules;
@@ -85,7 +99,12 @@ const readJust = (text: string): Map<string, Rule> => {
       if (line.trim() !== "" && !line.startsWith("#") && !line.startsWith("[")) current = undefined;
       continue;
     }
-    const needs = (match[3] ?? "").replace(/#.*$/, "").replaceAll("&&", " ").trim().split(/\s+/).filter((name) => /^[A-Za-z_][\w-]*$/.test(name));
+    const needs = (match[3] ?? "")
+      .replace(/#.*$/, "")
+      .replaceAll("&&", " ")
+      .trim()
+      .split(/\s+/)
+      .filter((name) => /^[A-Za-z_][\w-]*$/.test(name));
     current = { needs, lines: [] };
     rules.set(match[1] ?? "", current);
   }
