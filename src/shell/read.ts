@@ -2,7 +2,6 @@
  * Reads a text and tells every program that it would run: through lists, pipelines, functions, loops,
  * substitutions, wrappers and inner shell texts. Nothing is run, no file is read.
  */
-import { isAbsolute, join } from "node:path";
 import {
   forEachChild,
   type Assignment as AssignmentNode,
@@ -16,6 +15,7 @@ import { parseText } from "./parse.js";
 import { peel, type Peeled } from "./peel.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import { literalOutput, shellInput } from "./shell-input.js";
+import { applyBuiltin, fork, knownIn, type State } from "./state.js";
 import { expandWord, isKnown, LIST, UNKNOWN, wordValue, type Known, type Place, type ShellWord } from "./word.js";
 
 export interface ReadText {
@@ -36,13 +36,6 @@ const MOST_WORDS = 2000;
 /** A loop over known words is read once for each of the first few. */
 const MOST_LOOP_VALUES = 8;
 
-/** What changes from command to command, as in a shell. */
-interface State {
-  cwd: string | undefined;
-  variables: Map<string, string | undefined>;
-  exported: Map<string, string | undefined>;
-}
-
 /** Where what is being read stands. */
 interface Context {
   state: State;
@@ -56,26 +49,7 @@ interface Context {
   active: ReadonlySet<string>;
 }
 
-/** What is known where something stands. */
-const knownIn = ({ variables }: State): Known => {
-  const known: Known = {
-    variables,
-    outputOf: ({ script }) => {
-      const [only, ...others] = script?.commands ?? [];
-      if (only?.command.type !== "Command" || others.length > 0) return undefined;
-      return literalOutput(only.command, (word) => wordValue(word, known), undefined);
-    },
-  };
-  return known;
-};
-
 const outerPlace = (pos: number, end: number): Place => ({ pos, end, isOuter: true });
-
-const fork = ({ cwd, variables, exported }: State): State => ({
-  cwd,
-  variables: new Map(variables),
-  exported: new Map(exported),
-});
 
 /** Never throws on any text. `cwd` is where the text would run, if that is known. */
 export const readText = (text: string, cwd?: string): ReadText => {
@@ -242,7 +216,7 @@ class Reader {
       }
       return;
     }
-    if (this.#builtin(words, context)) return;
+    if (applyBuiltin(words, state)) return;
     const input = shellInput(node.redirects, (word) => wordValue(word, known)) ?? fed;
     for (const peeled of peel(simple, { cwd: state.cwd, exported: new Map(state.exported), input })) {
       this.#peeled(peeled, simple, context);
@@ -308,53 +282,6 @@ class Reader {
         elsewhere: run.elsewhere ?? found.elsewhere,
       });
     }
-  }
-
-  /** Builtins that change what later commands get. True when the command runs nothing else. */
-  #builtin(words: ShellWord[], { state }: Context): boolean {
-    const [first, ...others] = words.map(({ value }) => value);
-    switch (first) {
-      case "cd":
-      case "pushd": {
-        const target = others.find((word) => !word.startsWith("-") || word === "-");
-        state.cwd = changedDirectory(state.cwd, target);
-        return true;
-      }
-      case "popd":
-        state.cwd = undefined;
-        return true;
-      case "export":
-      case "declare":
-      case "typeset":
-      case "local":
-      case "readonly": {
-        const isExport = first === "export" || others.some((word) => /^-\w*x/.test(word));
-        for (const word of others) this.#declared(word, isExport, state);
-        return true;
-      }
-      case "unset":
-      case "read":
-      case "mapfile":
-      case "readarray":
-      case "getopts":
-        for (const name of others) {
-          state.variables.set(name, undefined);
-          if (state.exported.has(name)) state.exported.set(name, undefined);
-        }
-        return true;
-      case "alias":
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  #declared(word: string, isExport: boolean, state: State): void {
-    const [, name, value] = /^([A-Za-z_]\w*)(?:=([\s\S]*))?$/.exec(word) ?? [];
-    if (name === undefined) return;
-    if (value !== undefined) state.variables.set(name, isKnown(value) ? value : undefined);
-    if (isExport)
-      state.exported.set(name, value !== undefined && !isKnown(value) ? UNKNOWN + value : state.variables.get(name));
   }
 
   #assignment(node: AssignmentNode, { state, place }: Context): Assignment {
@@ -441,10 +368,4 @@ const assignmentWord = (node: AssignmentNode, { state, place }: Context): ShellW
     end: span.end,
     exact: span.isOuter,
   };
-};
-
-const changedDirectory = (cwd: string | undefined, target: string | undefined): string | undefined => {
-  if (target === undefined || !isKnown(target) || target === "-" || target.startsWith("~")) return undefined;
-  if (isAbsolute(target)) return target;
-  return cwd === undefined ? undefined : join(cwd, target);
 };

@@ -26,8 +26,11 @@ export const toolNamed = (name: string): Tool | undefined => {
   const exact = byName.get(name);
   if (exact !== undefined) return exact;
   const plain = name.replace(ENDING, "");
+  const unversioned = plain.replace(VERSION, "");
   return (
-    byName.get(plain) ?? byName.get(plain.replace(VERSION, "")) ?? families.find(({ pattern }) => pattern?.test(plain))
+    byName.get(plain) ??
+    byName.get(unversioned) ??
+    families.find(({ pattern }) => pattern?.test(plain) || pattern?.test(unversioned))
   );
 };
 

@@ -295,7 +295,7 @@ export const COMPILED: readonly Tool[] = [
     subcommands: {
       "test tests unittest spec": "test",
       "c cpp cc objc js compile compileToC build run install make update doc play build-exe": "compile",
-      "version help init new list search fmt format format tool env add publish dump check docs": "light",
+      "version help init new list search fmt format tool env add publish dump check docs": "light",
     },
     other: "light",
   },

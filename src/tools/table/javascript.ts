@@ -426,7 +426,7 @@ export const JAVASCRIPT: readonly Tool[] = [
     subcommands: { "healthcheck open upload": "light" },
     other: "browser",
   },
-  { names: "electron-builder electron-forge electron-packager pkg nexe caxa", kind: "build", node: true, light: "-v" },
+  { names: "electron-builder electron-forge electron-packager nexe caxa", kind: "build", node: true, light: "-v" },
   { names: "prisma", kind: "build", node: true, bare: "light", subcommands: { generate: "build" }, other: "light" },
   {
     names: "node-gyp node-pre-gyp prebuildify node-gyp-build cmake-js",
