@@ -4,6 +4,7 @@ import { HeadroomError } from "../errors.js";
 import { ownVersion } from "../native.js";
 import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
+import type { StatusOptions } from "./status.js";
 import { parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
 import { printError, printLine, stderrPaint } from "./terminal.js";
 
@@ -63,9 +64,10 @@ const buildProgram = (): Command => {
     .command("status")
     .description("memory, running jobs and the largest processes")
     .option("--json", "print it as JSON")
-    .action(async (options: { json?: boolean }) => {
+    .option("--watch", "a live view; without a terminal, or with --json, print it every 2 s")
+    .action(async (options: StatusOptions) => {
       const { statusCommand } = await import("./status.js");
-      process.exitCode = statusCommand(options);
+      process.exitCode = await statusCommand(options);
     });
   for (const command of [program, ...program.commands]) command.exitOverride();
   return program;

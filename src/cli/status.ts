@@ -2,10 +2,15 @@
 import cliTruncate from "cli-truncate";
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
-import { takeSnapshot, type JobStatus, type StatusSnapshot } from "../status/snapshot.js";
-import { formatMb, formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint } from "./terminal.js";
+import { takeSnapshot, type JobStatus, type StatusSnapshot, type WaitingStatus } from "../status/snapshot.js";
+import { canDraw, formatMb, formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint } from "./terminal.js";
 
-export const statusCommand = (options: { json?: boolean }): number => {
+export interface StatusOptions {
+  json?: boolean;
+  watch?: boolean;
+}
+
+export const statusCommand = async (options: StatusOptions): Promise<number> => {
   const native = loadNative();
   if (!native) {
     const status = nativeStatus();
@@ -15,15 +20,23 @@ export const statusCommand = (options: { json?: boolean }): number => {
       status.available ? {} : { fix: status.fix },
     );
   }
+  const paint = stdoutPaint();
+  if (options.watch) {
+    // Nobody else pays for loading the view.
+    const { watchAsJson, watchAsText, watchOnScreen } = await import("./watch.js");
+    if (options.json) return watchAsJson(native);
+    if (canDraw()) return watchOnScreen(native);
+    return watchAsText(native, (snapshot) => render(snapshot, paint, terminalWidth()));
+  }
   const snapshot = takeSnapshot(native, Date.now());
   if (options.json) printLine(JSON.stringify(snapshot));
-  else render(snapshot, stdoutPaint(), terminalWidth()).forEach((line) => printLine(line));
+  else render(snapshot, paint, terminalWidth()).forEach((line) => printLine(line));
   return 0;
 };
 
 /** The lines for people. */
 export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): string[] => {
-  const { memory, pressure, jobs } = snapshot;
+  const { memory, pressure, jobs, limits, waiting } = snapshot;
   const swap =
     memory.swap_total_mb === 0
       ? "no swap"
@@ -35,11 +48,12 @@ export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): s
     row("memory", `${formatMb(memory.available_mb)} available of ${formatMb(memory.total_mb)}, ${swap}`),
     row("pressure", stalled),
     row("mode", snapshot.mode),
-    row("next job", `gets at most ${formatMb(snapshot.next_cap_mb)}`),
+    row("next job", `gets at most ${formatMb(snapshot.next_cap_mb)}; ${formatMb(limits.reserve_mb)} are kept free`),
     ...(snapshot.problem === null ? [] : [row("records", paint("yellow", snapshot.problem))]),
     "",
     ...(jobs.length === 0 ? [row("jobs", "none")] : renderJobs(jobs, paint, width)),
     "",
+    ...(waiting.length === 0 ? [] : [...renderWaiting(waiting, paint, width), ""]),
     ...renderProcesses(snapshot, paint, width),
   ];
 };
@@ -67,6 +81,15 @@ const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): st
   });
   return [header, ...lines];
 };
+
+/** As with jobs: what it waits for stands below. */
+const renderWaiting = (waiting: readonly WaitingStatus[], paint: Paint, width: number): string[] => [
+  paint("dim", `${"PID".padStart(8)} ${"WAITED".padStart(9)} WAITING`),
+  ...waiting.flatMap(({ pid, position, waiting_s, command, reason }) => [
+    cut(`${String(pid).padStart(8)} ${formatSeconds(waiting_s).padStart(9)} ${position}. ${command}`, width),
+    paint("yellow", cut(`${" ".repeat(22)}${reason}`, width)),
+  ]),
+];
 
 const INDENT = " ".repeat(9);
 

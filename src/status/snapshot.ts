@@ -1,5 +1,6 @@
 /** Everything `status` shows, measured once. */
 import { automaticCapMb } from "../admission/cap.js";
+import { automaticLimits, type Limits } from "../admission/limits.js";
 import { sweepJobs, type JobView } from "../job/adopt.js";
 import { bytesToMb, measureMemory, type MemorySnapshot } from "../memory.js";
 import { candidates, probeModes } from "../modes/choose.js";
@@ -36,17 +37,43 @@ export interface ProcessStatus {
   hermes: boolean;
 }
 
+/** A job that waits for its turn. */
+export interface WaitingStatus {
+  /** The process that waits. */
+  pid: number;
+  command: string;
+  kind: string;
+  /** What it waits for. */
+  reason: string;
+  /** 1 is next. */
+  position: number;
+  waiting_s: number;
+  /** The process that asked for it. */
+  who: { pid: number; name: string | null };
+}
+
+/** The machine's memory pressure. */
+export interface PressureStatus {
+  some_avg10_percent: number;
+  full_avg10_percent: number;
+  /** Stalled time since boot. Two of them tell what happened in between, which the averages blur. */
+  some_total_ms: number;
+  full_total_ms: number;
+}
+
 /** The snapshot, as `status --json` prints it. */
 export interface StatusSnapshot {
   memory: MemorySnapshot;
   /** `null` where the kernel has no PSI. */
-  pressure: { some_avg10_percent: number; full_avg10_percent: number } | null;
+  pressure: PressureStatus | null;
   mode: Mode;
   /** The cap that the next job would get. */
   next_cap_mb: number;
+  limits: Limits;
+  /** Oldest first. */
   jobs: JobStatus[];
   /** Jobs that wait for their turn; this release has no queue. */
-  waiting: never[];
+  waiting: WaitingStatus[];
   processes: ProcessStatus[];
   /** What is wrong with the records, where something is. */
   problem: string | null;
@@ -54,10 +81,20 @@ export interface StatusSnapshot {
 
 const LARGEST_SHOWN = 8;
 
-export const takeSnapshot = (native: Native, nowUnixMs: number): StatusSnapshot => {
+export interface SnapshotOptions {
+  /**
+   * The mode, where it is known from a snapshot before. Nothing is tried and no abandoned box is looked for
+   * then: once is enough for somebody who looks every second.
+   */
+  mode?: Mode | undefined;
+  /** So many of the largest processes. */
+  largest?: number;
+}
+
+export const takeSnapshot = (native: Native, nowUnixMs: number, options: SnapshotOptions = {}): StatusSnapshot => {
   const memory = measureMemory(native);
   const pressure = native.memoryPressure();
-  const modes = candidates(probeModes(native), undefined);
+  const modes = options.mode === undefined ? candidates(probeModes(native), undefined) : [];
   const { path: runtimeDir, problem } = native.runtimeDirectory();
   const processes = native.listProcesses();
   const names = new Map(processes.map(({ pid, name }) => [pid, name]));
@@ -68,14 +105,19 @@ export const takeSnapshot = (native: Native, nowUnixMs: number): StatusSnapshot 
     pressure: pressure && {
       some_avg10_percent: pressure.some.avg10Percent,
       full_avg10_percent: pressure.full.avg10Percent,
+      some_total_ms: Math.floor(pressure.some.totalUs / 1000),
+      full_total_ms: Math.floor(pressure.full.totalUs / 1000),
     },
-    mode: modes[0]?.mode ?? "off",
+    mode: options.mode ?? modes[0]?.mode ?? "off",
     next_cap_mb: automaticCapMb(memory),
-    jobs: sweep.jobs.map((job) => describeJob(job, names, nowUnixMs)),
+    limits: automaticLimits(memory.total_mb),
+    jobs: sweep.jobs
+      .toSorted((a, b) => a.startedUnixMs - b.startedUnixMs)
+      .map((job) => describeJob(job, names, nowUnixMs)),
     waiting: [],
     processes: [...processes]
       .toSorted((a, b) => b.rssBytes - a.rssBytes)
-      .slice(0, LARGEST_SHOWN)
+      .slice(0, options.largest ?? LARGEST_SHOWN)
       .map(({ pid, name, argv, rssBytes }) => ({
         pid,
         name,
