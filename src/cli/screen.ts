@@ -11,8 +11,8 @@ import {
   eraseEndLine,
   exitAlternativeScreen,
 } from "ansi-escapes";
-import stringWidth from "string-width";
 import { stripVTControlCharacters } from "node:util";
+import { cellsOf } from "../status/view/line.js";
 
 /**
  * Lines longer than the terminal are cut by it instead of wrapping (DECAWM): some terminals need more cells
@@ -42,7 +42,7 @@ export const difference = (
     const line = after[row] ?? "";
     if (before !== undefined ? line === before[row] : line === "") continue;
     // In the last column the cursor stays on the character just written, and erasing would take that away.
-    const isFull = stringWidth(stripVTControlCharacters(line)) >= columns;
+    const isFull = cellsOf(stripVTControlCharacters(line)) >= columns;
     rows.push(cursorTo(0, row) + line + (isFull ? "" : eraseEndLine));
   }
   return rows.length === 0 ? "" : beginSynchronizedOutput + rows.join("") + endSynchronizedOutput;

@@ -1,7 +1,7 @@
 /** `hermes-headroom status`. */
-import cliTruncate from "cli-truncate";
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
+import { cutText } from "../status/view/line.js";
 import { takeSnapshot, type JobStatus, type StatusSnapshot, type WaitingStatus } from "../status/snapshot.js";
 import { canDraw, formatMb, formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint } from "./terminal.js";
 
@@ -121,4 +121,4 @@ const renderProcesses = ({ processes }: StatusSnapshot, paint: Paint, width: num
 ];
 
 /** By the cells that a terminal needs, which are two for many characters. */
-const cut = (line: string, width: number): string => (Number.isFinite(width) ? cliTruncate(line, width) : line);
+const cut = (line: string, width: number): string => (Number.isFinite(width) ? cutText(line, width, "…") : line);

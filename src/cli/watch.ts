@@ -15,9 +15,6 @@ const REFRESH_MS = 1000;
 /** Text that is printed again and again is read by scrolling, or by a program. */
 const PRINT_MS = 2000;
 
-/** A process list longer than any terminal is of no use. */
-const MOST_PROCESSES = 60;
-
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
 const CTRL_L = "\u000C";
@@ -75,7 +72,7 @@ export const watchOnScreen = async (native: Native): Promise<number> => {
   let history = EMPTY_HISTORY;
   let snapshot: StatusSnapshot | undefined;
   const measure = (): StatusSnapshot => {
-    snapshot = takeSnapshot(native, Date.now(), { mode: snapshot?.mode, largest: MOST_PROCESSES });
+    snapshot = takeSnapshot(native, Date.now(), { mode: snapshot?.mode, largest: screen.size.rows });
     history = remember(history, snapshot.pressure, performance.now());
     state.clock = clock();
     return snapshot;

@@ -1,5 +1,4 @@
 /** Lines made of pieces: measured and cut as plain text, painted at the very end. */
-import cliTruncate from "cli-truncate";
 import stringWidth from "string-width";
 import type { Look, ViewStyle } from "./look.js";
 
@@ -18,20 +17,33 @@ const UNSEEN =
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   /[\u0000-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]/g;
 
-/** Most lines are plain, and measuring those that are not takes fifty times as long. */
-const PLAIN = /^[\u0020-\u007E]*$/;
+/**
+ * Characters of one cell: ASCII, Latin letters, and what the view itself draws. Measuring any others takes
+ * fifty times as long.
+ */
+const PLAIN = /^[ -~\u00A1-\u00AC\u00AE-\u02FF\u2026\u2500-\u259F\u25C6]*$/;
 
 export const harmless = (text: string): string => (PLAIN.test(text) ? text : text.replaceAll(UNSEEN, "?"));
 
 /** Cells that a terminal needs for it. */
 export const cellsOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
 
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
 /** At most so many cells of it, the last one saying that something was cut. */
 export const cutText = (text: string, width: number, cutMark: string): string => {
   if (width <= 0) return "";
   if (cellsOf(text) <= width) return text;
   if (PLAIN.test(text)) return text.slice(0, width - cutMark.length) + cutMark;
-  return cliTruncate(text, width, { truncationCharacter: cutMark });
+  // Half of a wide character cannot be shown.
+  let left = width - cutMark.length;
+  let kept = "";
+  for (const { segment } of graphemes.segment(text)) {
+    left -= stringWidth(segment);
+    if (left < 0) break;
+    kept += segment;
+  }
+  return kept + cutMark;
 };
 
 /** Exactly so many cells. */

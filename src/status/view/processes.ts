@@ -36,7 +36,7 @@ export const processesSection = (
       ? [{ text: `   ${glyphs.hermes}`, style: "magenta" as const }, dim(" Hermes, or started by it")]
       : []),
     ...(processes.some(({ pid }) => ofJobs.has(pid))
-      ? [{ text: `   ${glyphs.jobs}`, style: "cyan" as const }, dim(" in a job's box")]
+      ? [{ text: `   ${glyphs.jobs}`, style: "cyan" as const }, dim(" of a job")]
       : []),
   ];
   // That there are more of them is no news, so the rows are cut without a word.
