@@ -87,6 +87,8 @@ export interface SnapshotOptions {
    * then: once is enough for somebody who looks every second.
    */
   mode?: Mode | undefined;
+  /** The processes, where they have just been listed: that is most of the work. */
+  listed?: ReturnType<Native["listProcesses"]> | undefined;
   /** So many of the largest processes. */
   largest?: number;
 }
@@ -96,7 +98,7 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
   const pressure = native.memoryPressure();
   const modes = options.mode === undefined ? candidates(probeModes(native), undefined) : [];
   const { path: runtimeDir, problem } = native.runtimeDirectory();
-  const processes = native.listProcesses();
+  const processes = options.listed ?? native.listProcesses();
   const names = new Map(processes.map(({ pid, name }) => [pid, name]));
   const hermes = startedByHermes(processes);
   const sweep = sweepJobs(native, runtimeDir ?? null, modes);
