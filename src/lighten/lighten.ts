@@ -76,7 +76,10 @@ const planVariables = (found: HeavyRun, options: LightenOptions): [string, Light
     const workers = workersOf(source, options);
     if (workers === undefined || workers >= options.cpus) continue;
     for (const variable of source.work.entry.variables ?? []) {
-      if (!variable.always && givenWorkers(source, options.cpus).length > 0) continue;
+      const option = workerOption(source);
+      const isTold =
+        givenWorkers(source, options.cpus).length > 0 || (option !== undefined && isSerial(source.run.words, option));
+      if (!variable.always && isTold) continue;
       const lightened = planVariable(found.run, variable, workers, options);
       if (lightened !== undefined) planned.push([variable.name, lightened]);
     }
