@@ -2,9 +2,10 @@
 import { Command, CommanderError, Option } from "commander";
 import { HeadroomError } from "../errors.js";
 import { ownVersion } from "../native.js";
+import type { EventsOptions } from "./events.js";
 import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
-import { parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
+import { parseCount, parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
 import { printError, printLine, stderrPaint } from "./terminal.js";
 
 const USAGE_EXIT_CODE = 2;
@@ -66,6 +67,16 @@ const buildProgram = (): Command => {
     .action(async (options: { json?: boolean }) => {
       const { statusCommand } = await import("./status.js");
       process.exitCode = statusCommand(options);
+    });
+  program
+    .command("events")
+    .description("what happened to heavy jobs: waits, caps, peaks, kills")
+    .option("-n <N>", "how many of the last ones", parseCount, 20)
+    .option("--follow", "go on with what happens from now on")
+    .option("--json", "print JSON lines")
+    .action(async (options: EventsOptions) => {
+      const { eventsCommand } = await import("./events.js");
+      process.exitCode = await eventsCommand(options);
     });
   for (const command of [program, ...program.commands]) command.exitOverride();
   return program;
