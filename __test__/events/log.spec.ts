@@ -155,7 +155,9 @@ test("following goes on through a rotation", async (t) => {
 
 test("the directory follows HERMES_HOME", (t) => {
   t.is(dataDirectory({ HERMES_HOME: "/h" }), "/h/plugin-data/headroom");
-  t.is(dataDirectory({ HOME: "/u" }), "/u/.hermes/plugin-data/headroom");
+  t.is(dataDirectory({ HOME: "/nonexistent" }), "/nonexistent/.local/state/hermes-headroom");
+  mkdirSync(join(scratch, "u", ".hermes"), { recursive: true });
+  t.is(dataDirectory({ HOME: join(scratch, "u") }), join(scratch, "u", ".hermes/plugin-data/headroom"));
 });
 
 test("the command prints the last ones, as lines for people or as JSON", async (t) => {

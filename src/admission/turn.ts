@@ -104,8 +104,10 @@ export const takeTurn = async (request: TurnRequest, limits: TurnLimits, world: 
         return { admitted: false, queuedMs: waited(), message: refusedForMemory(reason, world) };
       }
     }
-    if (reason !== told) {
-      told = reason;
+    // Numbers that change are no news.
+    const news = reason.replaceAll(/\d+/g, "N");
+    if (news !== told) {
+      told = news;
       place?.describe(describe(null, reason));
       world.onWaiting(reason);
     }
@@ -172,8 +174,9 @@ const refusedForTime = (timeoutS: number, reason: string, { slots, recordedJobs,
     const memory = job === undefined ? `cap ${holder.cap_mb} MB` : `${job.nowMb} of ${job.capMb} MB`;
     return `\`${holder.command}\` (pid ${holder.pid}, for ${minutes(unixMs() - holder.since_ms)}, ${memory})`;
   });
-  const who = named.length > 0 ? ` Held by ${named.join(", ")}.` : "";
-  return `refused after ${timeoutS} s in the queue: it ${reason}.${who} Nothing was run. Next: wait for that job to end, or stop it, then run the command again`;
+  const who = named.length > 0 ? ` Running: ${named.join(", ")}.` : "";
+  const why = reason.startsWith("waits for memory") ? `: it ${reason}` : "";
+  return `refused after ${timeoutS} s in the queue${why}.${who} Nothing was run. Next: wait for that job to end, or stop it, then run the command again`;
 };
 
 const refusedForMemory = (reason: string, { largestProcesses }: TurnWorld): string => {

@@ -13,6 +13,11 @@ const USAGE_EXIT_CODE = 2;
 const modeOption = (): Option =>
   new Option("--mode <mode>", "hold the job this way instead of the best that works here").argParser(parseMode);
 
+const setOption = (): Option =>
+  new Option("--set <key=value>", "a setting for this command; may be repeated")
+    .argParser((word: string, before: string[]) => [...before, word])
+    .default([], "none");
+
 const buildProgram = (): Command => {
   const program = new Command("hermes-headroom")
     .description("Memory-capped boxes for an AI agent's heavy shell jobs, so that the agent stays alive.")
@@ -28,7 +33,8 @@ const buildProgram = (): Command => {
     .option("--swap <MB>", "swap beyond the cap, -1 for no limit (default: 256)", parseSwapMb)
     .addOption(modeOption())
     .option("--report <file>", "write what happened to this file, as JSON")
-    .option("--no-queue", "do not wait for other heavy jobs (this release never waits)")
+    .option("--no-queue", "do not wait for other jobs, nor for memory")
+    .addOption(setOption())
     .option("--auto", "run light commands as if headroom were not there")
     .option("--verbose", "say at the end how it went, even if all went well")
     .option("--json", "print what happened as one line of JSON on stderr")
@@ -46,6 +52,7 @@ const buildProgram = (): Command => {
     .option("--cwd <dir>", "where it would run (default: here)")
     .option("--cpus <N>", "as if there were so many CPUs", parseCpus)
     .option("--cap <MB>", "as if that were the memory cap", parseMemoryMb)
+    .addOption(setOption())
     .passThroughOptions()
     .action(async (text: string[], options: ExplainCommandOptions) => {
       const { explainCommand } = await import("./explain.js");

@@ -14,6 +14,7 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { maskSecrets } from "../outcome/mask.js";
 import { hermesHome } from "../settings/load.js";
@@ -50,9 +51,16 @@ const STALE_LOCK_MS = 10_000;
 /** Deeper paths are nobody's home. */
 const DEEPEST = 64;
 
-/** Where data that outlives a boot is kept. */
-export const dataDirectory = (environment: Readonly<Record<string, string | undefined>>): string =>
-  join(hermesHome(environment), "plugin-data", "headroom");
+/**
+ * Where data that outlives a boot is kept: with Hermes' own, or where there is no Hermes, in the user's state
+ * directory (XDG Base Directory Specification).
+ */
+export const dataDirectory = (environment: Readonly<Record<string, string | undefined>>): string => {
+  const home = hermesHome(environment);
+  if (environment["HERMES_HOME"] || existsSync(home)) return join(home, "plugin-data", "headroom");
+  const state = environment["XDG_STATE_HOME"] || join(environment["HOME"] || homedir(), ".local", "state");
+  return join(state, "hermes-headroom");
+};
 
 /** Makes the directory; a text when it cannot be used. */
 export const prepareDataDirectory = (directory: string): string | undefined => {
