@@ -1,6 +1,7 @@
 /** The sentence that the agent's model, or a person, acts on. */
 import type { EndedEvent, VictimEvent } from "../job/events.js";
 import { bytesToMb } from "../memory.js";
+import { obstacleFix } from "../modes/fix.js";
 import type { HeadroomReport } from "./report.js";
 import { exitCodeOf } from "./report.js";
 import type { Work } from "./next-step.js";
@@ -37,11 +38,22 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
     }
     return `${command} hit its ${report.memory_cap_mb} MB memory cap: ${killer} killed ${victims} inside the job's box. Nothing outside the box was touched. ${advice(report, context)}`;
   }
+  if (ended.pool_stopped && exitCodeOf(ended) !== 0 && report.killed_by !== "user") {
+    return `${command} was ended from outside (exit code ${exitCodeOf(ended)}): systemd stopped the unit that holds all jobs. ${afterStop(report)}`;
+  }
   const isLarge = (report.peak_mb ?? 0) >= report.memory_cap_mb * HEAP_PART_OF_CAP;
   if (exitCodeOf(ended) === 128 + SIGABRT && report.mode !== "off" && isLarge) {
     return `${command} aborted (exit code 134) under its ${report.memory_cap_mb} MB cap${peak(report)}, as Node does at its own heap limit, which it derives from the cap. Nothing outside the box was touched. ${advice(report, context)}`;
   }
   return undefined;
+};
+
+/** A user's manager ends some seconds after the last login, with everything below it. */
+const afterStop = ({ mode }: HeadroomReport): string => {
+  const linger = obstacleFix(mode, "no-bus", false);
+  return linger === undefined
+    ? "That is what systemctl stop or a shutdown does. Next: run it again."
+    : `That is what the end of this user's last login does, unless the user lingers. Next: ${linger}; then run it again.`;
 };
 
 const whatEscaped = ({ escaped = 0, memory_cap_mb }: HeadroomReport): string | undefined => {
