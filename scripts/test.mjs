@@ -1,6 +1,7 @@
 /**
  * `npm test`: sets the checkout up, then runs every check, goes on after a failure, and ends with one
- * line `N passed, N failed, N skipped`. Words after `--` choose checks by name.
+ * line `N passed, N failed, N skipped`. Words after `--` choose checks by name. With `--retry` a check that
+ * fails is run once more, and one that then passes is told as unsteady instead of failing the whole.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -64,7 +65,8 @@ const run = async ([program, ...words]) =>
   });
 
 await import("./setup.mjs");
-const chosen = process.argv.slice(2);
+const retries = process.argv.includes("--retry");
+const chosen = process.argv.slice(2).filter((word) => word !== "--retry");
 const unknown = chosen.filter((name) => !CHECKS.some(([known]) => known === name));
 if (unknown.length > 0) {
   process.stderr.write(`unknown checks: ${unknown.join(", ")}; there are ${CHECKS.map(([name]) => name).join(", ")}\n`);
@@ -72,17 +74,41 @@ if (unknown.length > 0) {
 }
 const total = { passed: 0, failed: 0, skipped: 0 };
 const broken = [];
+const unsteady = [];
 for (const [name, command, count] of CHECKS.filter(([known]) => chosen.length === 0 || chosen.includes(known))) {
   process.stdout.write(`\n== ${name}: ${command.join(" ")}\n`);
   const began = performance.now();
-  const { output, code } = await run(command);
-  const counted = count(output, code);
+  const attempt = async () => {
+    const { output, code } = await run(command);
+    const counted = count(output, code);
+    return { output, code, counted, isBroken: code !== 0 || counted.failed > 0 };
+  };
+  let result = await attempt();
+  if (result.isBroken && retries) {
+    unsteady.push({ name, output: result.output });
+    process.stdout.write(`\n== ${name}: failed, once more\n`);
+    result = await attempt();
+  }
+  const { output, code, counted, isBroken } = result;
   for (const key of Object.keys(total)) total[key] += counted[key];
-  if (code !== 0 || counted.failed > 0) broken.push(name);
+  if (isBroken) broken.push({ name, output });
   process.stdout.write(
     `== ${name}: ${code === 0 ? "ok" : `failed (exit code ${code})`}, ${((performance.now() - began) / 1000).toFixed(1)} s\n`,
   );
 }
-if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+
+/** What a failing check said last, where people look first: at the end. */
+const LAST_LINES = 120;
+const repeat = (title, { name, output }) => {
+  const lines = output.trimEnd().split("\n");
+  const telling = lines.filter((line) => /✘|FAILED|panicked at|^error/.test(line)).slice(0, 40);
+  process.stdout.write(
+    `\n-- ${title}: ${name}\n${[...telling, "…", ...lines.slice(-LAST_LINES)].join("\n")}\n-- end of ${name}\n`,
+  );
+};
+for (const each of unsteady.filter(({ name }) => !broken.some((other) => other.name === name))) {
+  repeat("unsteady (failed, then passed)", each);
+}
+for (const each of broken) repeat("failed", each);
 process.stdout.write(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
 process.exitCode = broken.length > 0 || total.passed === 0 ? 1 : 0;

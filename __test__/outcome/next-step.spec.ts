@@ -1,33 +1,34 @@
 import test from "ava";
+import { classify } from "../../src/classify/classify.js";
 import { describeWork } from "../../src/outcome/next-step.js";
+import { KINDS } from "../../src/tools/schema.js";
 
-const KINDS: Record<string, string[]> = {
-  test: [
-    "npm test",
-    "npm --prefix demo/leaky-report test",
-    "npm run test:unit",
-    "pnpm test",
-    "npx jest --watch",
-    "pytest -x",
-    "python3 -m pytest",
-    "cargo test",
-    "go test ./...",
-    "make check",
-    "CI=1 npx vitest run",
-  ],
-  install: ["npm install", "npm ci", "yarn add left-pad", "pip install torch", "apt-get install -y gcc", "uv sync"],
-  build: ["npm run build", "cargo build --release", "make -j8", "go build ./...", "/usr/bin/ninja", "npx tsc -p ."],
-  script: ["npm run lint", "yarn"],
-  container: ["docker build .", "podman run -it x"],
-  custom: ["./run.sh", "ffmpeg -i a b", "", "cargo fmt"],
+const EXAMPLES: Record<string, [command: string, step: RegExp]> = {
+  test: ["npm --prefix demo/leaky-report test", /one test file at a time \(npm test -- FILE\)/],
+  install: ["pip install torch", /wheels/],
+  build: ["npx tsc -p .", /tsc -p/],
+  compile: ["cargo build --release", /-p CRATE -j 1/],
+  script: ["npm run lint", /./],
+  container: ["docker build .", /one image at a time/],
+  media: ["ffmpeg -i a.mkv b.mp4", /one thread/],
+  ml: ["llama-cli -m a.gguf", /smaller/],
+  browser: ["chromium --headless x", /one page/],
+  agent: ["claude -p x", /one agent/],
+  custom: ["./run.sh", /smaller parts/],
 };
 
-for (const [kind, commands] of Object.entries(KINDS)) {
-  for (const command of commands) {
-    test(`${JSON.stringify(command)} is ${kind}`, (t) => {
-      const work = describeWork(command.split(" "));
-      t.is(work.kind, kind as typeof work.kind);
-      t.not(work.nextStep, "");
-    });
-  }
+for (const kind of KINDS) {
+  test(`${kind} work has a next step of its own`, (t) => {
+    const [command, step] = EXAMPLES[kind] ?? ["", /./];
+    const work = describeWork(classify(command));
+    t.is(work.kind, kind);
+    t.regex(work.nextStep, step);
+    t.notRegex(work.nextStep, /\.$/);
+  });
 }
+
+test("the tool behind a script is the one that is advised about", (t) => {
+  const files = { read: () => JSON.stringify({ scripts: { test: "jest" } }) };
+  const { nextStep } = describeWork(classify("npm test", { cwd: "/p", files }));
+  t.regex(nextStep, /one test file at a time, with a single worker/);
+});

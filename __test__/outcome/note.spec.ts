@@ -1,8 +1,9 @@
 import test from "ava";
 import type { EndedEvent } from "../../src/job/events.js";
+import { classify } from "../../src/classify/classify.js";
 import type { Mode } from "../../src/modes/mode.js";
 import { describeWork } from "../../src/outcome/next-step.js";
-import { buildNote, quote } from "../../src/outcome/note.js";
+import { buildNote, quote, type NoteContext } from "../../src/outcome/note.js";
 import { buildReport } from "../../src/outcome/report.js";
 
 const MB = 1024 * 1024;
@@ -11,6 +12,7 @@ const noteFor = (
   change: Partial<EndedEvent>,
   text = "npm test",
   possibleCapMb = 100,
+  context: Partial<NoteContext> = {},
   mode: Mode = (change.cap_kills ?? 0) > 0 ? "userspace" : "cgroup2",
 ): string | undefined => {
   const ended: EndedEvent = {
@@ -28,7 +30,7 @@ const noteFor = (
     ...change,
   };
   const report = buildReport({ memoryMb: 300, swapMb: 0, mode }, ended);
-  return buildNote(report, ended, { text, work: describeWork(text.split(" ")), possibleCapMb });
+  return buildNote(report, ended, { text, work: describeWork(classify(text)), possibleCapMb, ...context });
 };
 
 test("a plain failure has no note: its own output says what is wrong", (t) => {
@@ -82,8 +84,8 @@ test("processes that left the box are told", (t) => {
 
 test("a job that was ended with its pool is told so, and how to keep the next one", (t) => {
   const stopped = { ending: { signal: 15 }, pool_stopped: true };
-  t.regex(noteFor(stopped, "npm test", 100, "systemd-user") ?? "", /exit code 143.*loginctl enable-linger \S+; then/);
-  t.notRegex(noteFor(stopped, "npm test", 100, "systemd-system") ?? "", /linger/);
+  t.regex(noteFor(stopped, "npm test", 100, {}, "systemd-user") ?? "", /exit code 143.*loginctl enable-linger \S+; then/);
+  t.notRegex(noteFor(stopped, "npm test", 100, {}, "systemd-system") ?? "", /linger/);
   t.is(noteFor({ ...stopped, ended_by_signal: 15 }), undefined);
   t.is(noteFor({ ...stopped, ending: { exit_code: 0 } }), undefined);
 });
@@ -103,4 +105,31 @@ test("a kill for want of memory above the box is not blamed on the cap", (t) => 
   const note = noteFor({ oom_kills: 1, victims: [{ pid: 42, name: "node", rss_bytes: 20 * MB }] }) ?? "";
   t.notRegex(note, /hit its/);
   t.regex(note, /killed node .* outside of this job's box/);
+});
+
+test("a heap that V8 says is full is told from the last lines, whatever the exit code", (t) => {
+  const outputTail =
+    "<--- Last few GCs --->\nFATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n";
+  const note = noteFor({ ending: { exit_code: 1 } }, "npm test", 100, { outputTail, heapMb: 210 }) ?? "";
+  t.regex(note, /ran out of Node's heap under its 300 MB cap.*210 MB here.*Next: run one test file/);
+});
+
+test("a stop by the watchdog says what was short and who was spared", (t) => {
+  const note = noteFor({ ending: { signal: 15 }, watchdog: { available_mb: 61 } }) ?? "";
+  t.regex(note, /stopped by headroom's watchdog: the machine had only 61 MB.*older jobs were not touched.*Next: wait/);
+});
+
+test("a time limit is told as one", (t) => {
+  t.regex(
+    noteFor({ ending: { signal: 9 } }, "npm test", 100, { timedOutAfterS: 60 }) ?? "",
+    /ended after 60 s, its time limit/,
+  );
+});
+
+test("what it needed before is told where the cap was lower", (t) => {
+  t.regex(
+    noteFor({ cap_hit: true, oom_kills: 1 }, "npm test", 100, { learnedPeakMb: 1400 }) ?? "",
+    /It needed 1400 MB before\.$/,
+  );
+  t.notRegex(noteFor({ cap_hit: true, oom_kills: 1 }, "npm test", 100, { learnedPeakMb: 200 }) ?? "", /before/);
 });

@@ -2,8 +2,10 @@
 import { Command, CommanderError, Option } from "commander";
 import { HeadroomError } from "../errors.js";
 import { ownVersion } from "../native.js";
+import type { EventsOptions } from "./events.js";
+import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
-import { parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
+import { parseCount, parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
 import { printError, printLine, stderrPaint } from "./terminal.js";
 
 const USAGE_EXIT_CODE = 2;
@@ -27,12 +29,27 @@ const buildProgram = (): Command => {
     .addOption(modeOption())
     .option("--report <file>", "write what happened to this file, as JSON")
     .option("--no-queue", "do not wait for other heavy jobs (this release never waits)")
+    .option("--auto", "run light commands as if headroom were not there")
     .option("--verbose", "say at the end how it went, even if all went well")
     .option("--json", "print what happened as one line of JSON on stderr")
     .passThroughOptions()
     .action(async (command: string[], options: RunOptions) => {
       const { runCommand } = await import("./run.js");
       process.exitCode = await runCommand(command, options);
+    });
+  program
+    .command("explain")
+    .description("tell whether a command is heavy, why, and what it would be made of; nothing is run")
+    .argument("[text...]", "the command; write -- before it")
+    .option("--json", "print it as JSON")
+    .option("--batch", "read one JSON object a line from stdin: {command, cwd?, cpus?, cap_mb?, env?}")
+    .option("--cwd <dir>", "where it would run (default: here)")
+    .option("--cpus <N>", "as if there were so many CPUs", parseCpus)
+    .option("--cap <MB>", "as if that were the memory cap", parseMemoryMb)
+    .passThroughOptions()
+    .action(async (text: string[], options: ExplainCommandOptions) => {
+      const { explainCommand } = await import("./explain.js");
+      process.exitCode = await explainCommand(text, options);
     });
   program
     .command("selftest")
@@ -50,6 +67,16 @@ const buildProgram = (): Command => {
     .action(async (options: { json?: boolean }) => {
       const { statusCommand } = await import("./status.js");
       process.exitCode = statusCommand(options);
+    });
+  program
+    .command("events")
+    .description("what happened to heavy jobs: waits, caps, peaks, kills")
+    .option("-n <N>", "how many of the last ones", parseCount, 20)
+    .option("--follow", "go on with what happens from now on")
+    .option("--json", "print JSON lines")
+    .action(async (options: EventsOptions) => {
+      const { eventsCommand } = await import("./events.js");
+      process.exitCode = await eventsCommand(options);
     });
   for (const command of [program, ...program.commands]) command.exitOverride();
   return program;

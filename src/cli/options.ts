@@ -30,6 +30,25 @@ export const parseSwapMb = (text: string): number => {
   return mb;
 };
 
+export const parseCount = (text: string): number => {
+  const count = wholeNumber(text);
+  if (count === undefined || count < 0) {
+    throw new InvalidArgumentError(`It takes a whole number, such as 20, not ${JSON.stringify(text)}.`);
+  }
+  return count;
+};
+
+/** More than any machine has. */
+const MOST_CPUS = 4096;
+
+export const parseCpus = (text: string): number => {
+  const cpus = wholeNumber(text);
+  if (cpus === undefined || cpus < 1 || cpus > MOST_CPUS) {
+    throw new InvalidArgumentError(`It takes a whole number from 1 to ${MOST_CPUS}, not ${JSON.stringify(text)}.`);
+  }
+  return cpus;
+};
+
 export const parseMode = (text: string): Mode => {
   if (!isMode(text)) throw new InvalidArgumentError(`Modes are ${MODES.join(", ")}.`);
   return text;

@@ -1,4 +1,5 @@
 /** `hermes-headroom run`: one job from the command line. */
+import { availableParallelism } from "node:os";
 import { automaticCapMb, DEFAULT_SWAP_MB } from "../admission/cap.js";
 import { poolLimits } from "../admission/pool.js";
 import { HeadroomError } from "../errors.js";
@@ -9,6 +10,10 @@ import { measureMemory } from "../memory.js";
 import { candidates, faults, probeModes } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
 import { loadNative, nativeStatus, type Native } from "../native.js";
+import { classify } from "../classify/classify.js";
+import { diskFiles } from "../classify/scripts/files.js";
+import { lightenWords } from "../lighten/words.js";
+import { quoteWords } from "../shell/quote.js";
 import { commandText } from "../outcome/command-text.js";
 import { describeWork } from "../outcome/next-step.js";
 import { buildNote } from "../outcome/note.js";
@@ -21,6 +26,8 @@ export interface RunOptions {
   swap?: number;
   mode?: Mode;
   report?: string;
+  /** Light commands are run as if headroom were not there. */
+  auto?: boolean;
   verbose?: boolean;
   json?: boolean;
 }
@@ -34,6 +41,12 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const native = loadNative();
   if (!native) return runWithoutAddon(words, options, reportFile);
   checkWorkingDirectory();
+  const source = quoteWords(words);
+  const classified = classify(source, { cwd: process.cwd(), files: diskFiles });
+  if (options.auto && !classified.heavy) {
+    reportFile?.write(unboxedReport(options));
+    return runUnboxed(words);
+  }
 
   // From here on a signal is kept for the job instead of ending this process, so that no box is left behind.
   const signals = native.SignalPassing.install();
@@ -49,9 +62,20 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const memoryMb = options.memory ?? automaticCapMb(memory);
   const swapMb = options.swap ?? DEFAULT_SWAP_MB;
   const text = commandText(words);
-  const work = describeWork(words);
+  const work = describeWork(classified);
+  const raw = rawWords(native, words);
+  const lightened = lightenWords(words, source, classified, {
+    capMb: memoryMb,
+    cpus: availableParallelism(),
+    environment: process.env,
+  });
+  // Words that are no UTF-8 cannot be read as a text, so they stay as they are.
+  const isText = raw.every((word, index) => word.toString() === words[index] && !words[index].includes("\uFFFD"));
+  const changes = isText ? lightened.changes : [];
+  if (!options.json) changes.forEach(tellChange);
   const request: JobRequest = {
-    argv: rawWords(native, words),
+    argv: changes.length > 0 ? lightened.words.map((word) => Buffer.from(word)) : raw,
+    variables: changes.length > 0 ? lightened.variables : [],
     text,
     kind: work.kind,
     memoryMb,
@@ -69,6 +93,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const ended = await job.ended;
   if (!ended) throw new HeadroomError("E_NATIVE_CALL", "the job's supervision ended without a result");
   const report = buildReport({ memoryMb, swapMb, mode: job.mode }, ended);
+  if (changes.length > 0) report.lightened = changes;
   const note = buildNote(report, ended, { text, work, possibleCapMb: automaticCapMb(measureMemory(native)) });
   if (note !== undefined) report.note = note;
   const unwritten = reportFile?.write(report);
@@ -76,6 +101,8 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   tell(report, ended.took_ms, options);
   return exitCodeOf(ended);
 };
+
+const tellChange = (line: string): void => printError(`${stderrPaint()("dim", "headroom:")} ${line}`);
 
 const warn = (line: string): void => printError(`${stderrPaint()("yellow", "headroom:")} ${line}`);
 
@@ -140,14 +167,15 @@ const runWithoutAddon = async (
   }
   warn(`nothing holds this job: ${why}`);
   const code = await runUnboxed(words);
-  const report: HeadroomReport = {
-    memory_cap_mb: options.memory ?? 0,
-    swap_cap_mb: options.swap ?? 0,
-    isolated: false,
-    mode: "off",
-    oom_killed: false,
-  };
-  const unwritten = reportFile?.write(report);
+  const unwritten = reportFile?.write(unboxedReport(options));
   if (unwritten) warn(unwritten.message);
   return code;
 };
+
+const unboxedReport = (options: RunOptions): HeadroomReport => ({
+  memory_cap_mb: options.memory ?? 0,
+  swap_cap_mb: options.swap ?? 0,
+  isolated: false,
+  mode: "off",
+  oom_killed: false,
+});

@@ -10,6 +10,8 @@ import { followJob, type EndedEvent, type JobEvent } from "./events.js";
 export interface JobRequest {
   /** The program and its words. */
   argv: Buffer[];
+  /** Variables that it gets beside those of this process. */
+  variables?: [string, string][];
   /** The command as people read it, secrets masked. */
   text: string;
   kind: string;
@@ -80,7 +82,7 @@ const startIn = (native: Native, { mode, base }: UsableMode, request: JobRequest
     },
     {
       argv: request.argv,
-      env: [],
+      env: request.variables ?? [],
       cwd: null,
       stdio: request.stdio,
       oomScoreAdj: jobOomScoreAdj(native.ownOomScoreAdj()),

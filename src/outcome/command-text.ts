@@ -1,9 +1,9 @@
 /** A command as people read it. */
+import { quoteWords } from "../shell/quote.js";
 import { maskSecrets } from "./mask.js";
 
 /** Longer text helps nobody in a list, and bounds the work of masking. */
 const LONGEST_TEXT = 2000;
-const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
 /** Control characters could make a terminal do things, and break lists apart. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
@@ -17,9 +17,7 @@ const escapeControl = (character: string): string => {
 
 /** Words joined as a shell would take them, on one line, secrets masked. */
 export const commandText = (words: readonly string[]): string =>
-  maskSecrets(
-    words
-      .map((word) => (PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
-      .join(" ")
-      .slice(0, LONGEST_TEXT),
-  ).replaceAll(CONTROL, escapeControl);
+  withoutControls(maskSecrets(quoteWords(words).slice(0, LONGEST_TEXT)));
+
+/** The text with its control characters written out. */
+export const withoutControls = (text: string): string => text.replaceAll(CONTROL, escapeControl);

@@ -18,7 +18,18 @@ export interface NoteContext {
   work: Work;
   /** The cap that this machine could give now, for «give it more». */
   possibleCapMb: number;
+  /** The heap cap that was set for Node. */
+  heapMb?: number;
+  /** The last lines that the command printed, where they were kept. */
+  outputTail?: string;
+  /** The command was ended because its time was up. */
+  timedOutAfterS?: number;
+  /** What it needed before: the largest of the last peaks. */
+  learnedPeakMb?: number;
 }
+
+/** What V8 prints before it gives up, in the main thread and in workers. */
+const V8_OUT_OF_MEMORY = /JavaScript heap out of memory|ERR_WORKER_OUT_OF_MEMORY|FATAL ERROR: .{0,80}Allocation failed/;
 
 /** A note, or `undefined` when nothing happened that anybody should act on. */
 export const buildNote = (report: HeadroomReport, ended: EndedEvent, context: NoteContext): string | undefined => {
@@ -38,12 +49,22 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
     }
     return `${command} hit its ${report.memory_cap_mb} MB memory cap: ${killer} killed ${victims} inside the job's box. Nothing outside the box was touched. ${advice(report, context)}`;
   }
+  if (ended.watchdog) {
+    return `${command} was stopped by headroom's watchdog: the machine had only ${ended.watchdog.available_mb} MB of memory left, and this was the newest job${peak(report)}. The agent and the older jobs were not touched. Next: wait for other work to end, then ${context.work.nextStep}.`;
+  }
+  if (context.timedOutAfterS !== undefined) {
+    return `${command} was ended after ${context.timedOutAfterS} s, its time limit${peak(report)}; it was within its ${report.memory_cap_mb} MB cap. Next: ${context.work.nextStep}, or give it more time.`;
+  }
   if (ended.pool_stopped && exitCodeOf(ended) !== 0 && report.killed_by !== "user") {
     return `${command} was ended from outside (exit code ${exitCodeOf(ended)}): systemd stopped the unit that holds all jobs. ${afterStop(report)}`;
   }
+  const saysHeap = V8_OUT_OF_MEMORY.test(context.outputTail ?? "");
   const isLarge = (report.peak_mb ?? 0) >= report.memory_cap_mb * HEAP_PART_OF_CAP;
-  if (exitCodeOf(ended) === 128 + SIGABRT && report.mode !== "off" && isLarge) {
-    return `${command} aborted (exit code 134) under its ${report.memory_cap_mb} MB cap${peak(report)}, as Node does at its own heap limit, which it derives from the cap. Nothing outside the box was touched. ${advice(report, context)}`;
+  const isAbort = exitCodeOf(ended) === 128 + SIGABRT && isLarge;
+  if (report.mode !== "off" && (saysHeap || isAbort)) {
+    const limit = context.heapMb === undefined ? "which it derives from the cap" : `${context.heapMb} MB here`;
+    const how = saysHeap ? "ran out of Node's heap" : "aborted (exit code 134)";
+    return `${command} ${how} under its ${report.memory_cap_mb} MB cap${peak(report)}${saysHeap ? `: V8 gave up at its own limit, ${limit}` : `, as Node does at its own heap limit, ${limit}`}. Nothing outside the box was touched. ${advice(report, context)}`;
   }
   return undefined;
 };
@@ -73,12 +94,14 @@ const whatIsLeft = (report: HeadroomReport, ended: EndedEvent): string | undefin
   return `Still running after the command ended: ${names}; ${holds}. See: hermes-headroom status`;
 };
 
-const advice = (report: HeadroomReport, { work, possibleCapMb }: NoteContext): string => {
+const advice = (report: HeadroomReport, { work, possibleCapMb, learnedPeakMb }: NoteContext): string => {
+  const before =
+    learnedPeakMb !== undefined && learnedPeakMb > report.memory_cap_mb ? ` It needed ${learnedPeakMb} MB before.` : "";
   const more =
     possibleCapMb > report.memory_cap_mb
       ? `; or give it more: hermes-headroom run --memory ${possibleCapMb} allows what is free here now`
       : "";
-  return `Next: ${work.nextStep}${more}.`;
+  return `Next: ${work.nextStep}${more}.${before}`;
 };
 
 const peak = ({ peak_mb }: HeadroomReport): string => (peak_mb === undefined ? "" : ` (its peak was ${peak_mb} MB)`);

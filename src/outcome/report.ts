@@ -19,9 +19,13 @@ export interface HeadroomReport {
   mode: Mode;
   peak_mb?: number;
   peak_source?: "memory.peak" | "max_usage" | "sampled";
+  /** How long it waited for its turn. */
+  queued_s?: number;
+  /** What was changed about the command to make it need less, one line a change. */
+  lightened?: string[];
   /** The kernel, or headroom at the cap, killed something in the box. */
   oom_killed: boolean;
-  killed_by?: "kernel" | "headroom" | "user";
+  killed_by?: "kernel" | "headroom" | "watchdog" | "timeout" | "user";
   victims?: Victim[];
   /** Processes of the job that were found outside the box. */
   escaped?: number;
@@ -60,6 +64,7 @@ export const buildReport = ({ memoryMb, swapMb, mode }: JobLimits, ended: EndedE
 const whoKilled = (ended: EndedEvent): HeadroomReport["killed_by"] => {
   if (ended.cap_kills > 0) return "headroom";
   if (ended.oom_kills > 0) return "kernel";
+  if (ended.watchdog) return "watchdog";
   const signal = ended.ending !== null && "signal" in ended.ending ? ended.ending.signal : null;
   return signal !== null && signal === ended.ended_by_signal ? "user" : undefined;
 };

@@ -1,0 +1,214 @@
+/** Rewrites heavy commands so that they need less: fewer workers, a heap cap for Node. */
+import type { Classification, HeavyRun } from "../classify/classify.js";
+import { commandName } from "../shell/names.js";
+import { optionNames } from "../shell/options.js";
+import type { Run } from "../shell/simple-command.js";
+import type { ShellWord } from "../shell/word.js";
+import type { WorkerOption, WorkerVariable } from "../tools/schema.js";
+import { applyChanges, type Change } from "./edits.js";
+import { capHeap, type Lightened } from "./heap.js";
+import { affordsAll, heapMb, workersFor, type Affordable } from "./limits.js";
+import { changeAssignment, heldBy, numberIn, setVariable } from "./variables.js";
+import { findWorkers, replaceWorkers, writeWorkers, type GivenWorkers } from "./workers.js";
+
+export interface LightenOptions extends Affordable {
+  /** The environment that the text will run in, as far as it is known. */
+  environment?: Readonly<Record<string, string | undefined>>;
+  /** `environment` is all of it, so that values can be written out. */
+  environmentIsKnown?: boolean;
+}
+
+export interface LightenedText {
+  text: string;
+  /** One line a change; empty when the text is as it was. */
+  changes: string[];
+}
+
+/** A person at the keyboard starts and stops these; they are left as they are. */
+const WATCHES = /^--(?:watch|watchAll|ui)$/;
+
+/** The text itself where nothing can or need be changed. Never throws. */
+export const lighten = (text: string, classified: Classification, options: LightenOptions): LightenedText => {
+  const unchanged = { text, changes: [] };
+  if (!classified.heavy || classified.problem !== undefined) return unchanged;
+  const planned = planAll(classified.runs, options);
+  if (planned.changes.length === 0) return unchanged;
+  const result = applyChanges(text, classified.read, planned.changes);
+  return result === undefined || result === text ? unchanged : { text: result, changes: [...new Set(planned.lines)] };
+};
+
+const planAll = (runs: readonly HeavyRun[], options: LightenOptions): Lightened => {
+  const all: Lightened = { changes: [], lines: [] };
+  /** One place is changed once: a function's body is read at each call, two programs may share a prefix. */
+  const done = new Set<string>();
+  const add = (lightened: Lightened | undefined, key: string): void => {
+    if (lightened === undefined || lightened.changes.length === 0 || done.has(key)) return;
+    done.add(key);
+    all.changes.push(...lightened.changes);
+    all.lines.push(...lightened.lines);
+  };
+  const heap = heapMb(options);
+  for (const found of runs) {
+    if (found.elsewhere) continue;
+    const { run } = found;
+    const place = `${run.simple.pos}:${run.variables?.pos ?? -1}`;
+    if (heap !== undefined && isNode(found)) add(capHeap(run, heap, options), `heap ${place}`);
+    for (const [name, lightened] of planVariables(found, options)) add(lightened, `${name} ${place}`);
+    add(planWorkers(found, options), `workers ${run.simple.pos}:${run.at}`);
+  }
+  return all;
+};
+
+const isNode = ({ work, script }: HeavyRun): boolean =>
+  work.entry.node === true || (script?.runs.some(isNode) ?? false);
+
+const watches = ({ run, script }: HeavyRun): boolean =>
+  run.words.some(({ value }) => WATCHES.test(value)) || (script?.runs.some(watches) ?? false);
+
+const workersOf = ({ work }: HeavyRun, options: Affordable): number | undefined =>
+  affordsAll(options, work.entry.mbPerWorker) ? undefined : workersFor(options, work.entry.mbPerWorker);
+
+/** Variables of the tool itself and of the tools behind a script. */
+const planVariables = (found: HeavyRun, options: LightenOptions): [string, Lightened][] => {
+  if (watches(found)) return [];
+  const planned: [string, Lightened][] = [];
+  for (const source of [found, ...(found.script?.runs ?? [])]) {
+    const workers = workersOf(source, options);
+    if (workers === undefined || workers >= options.cpus) continue;
+    for (const variable of source.work.entry.variables ?? []) {
+      const option = workerOption(source);
+      const isTold =
+        givenWorkers(source, options.cpus).length > 0 || (option !== undefined && isSerial(source.run.words, option));
+      if (!variable.always && isTold) continue;
+      const lightened = planVariable(found.run, variable, workers, options);
+      if (lightened !== undefined) planned.push([variable.name, lightened]);
+    }
+  }
+  return planned;
+};
+
+const planVariable = (
+  run: Run,
+  { name, value: template }: WorkerVariable,
+  workers: number,
+  { environment = {} }: LightenOptions,
+): Lightened | undefined => {
+  const value = template.replace("{n+1}", String(workers === 1 ? 1 : workers + 1)).replace("{n}", String(workers));
+  const held = heldBy(run, name, environment);
+  const count = held === undefined ? undefined : numberIn(held.value);
+  if (held?.where === "inner" || (count !== undefined && count <= Number(value))) return undefined;
+  const change =
+    held?.where === "command"
+      ? changeAssignment(run, held.assignment, () => value, value)
+      : setVariable(run, name, { inherits: value, plain: value });
+  return change === undefined ? undefined : { changes: [change], lines: [`set ${name}=${value}`] };
+};
+
+/** The zone of a program's words in which its options stand. */
+const zoneOf = ({ run, work }: HeavyRun): { from: number; until: number } => ({
+  from: work.subcommandAt + 1,
+  until: Math.min(work.scanned.zoneEnd, run.words.length),
+});
+
+const workerOption = ({ work, run }: HeavyRun): WorkerOption | undefined => {
+  const option = work.entry.workers ?? undefined;
+  if (option?.only === undefined) return option;
+  return optionNames(option.only).has(run.words[work.subcommandAt]?.value ?? "") ? option : undefined;
+};
+
+const givenWorkers = (found: HeavyRun, cpus: number): GivenWorkers[] => {
+  const option = workerOption(found);
+  if (option === undefined) return [];
+  const { until } = zoneOf(found);
+  return findWorkers(found.run.words, 1, until, option, cpus);
+};
+
+const isSerial = (words: readonly ShellWord[], option: WorkerOption): boolean => {
+  const serial = optionNames(option.serial);
+  return words.some(({ value }) => serial.has(value));
+};
+
+const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | undefined => {
+  if (watches(found) || !found.run.editable || found.run.at < 0) return undefined;
+  if (found.script !== undefined) return planScriptWorkers(found, options);
+  const option = workerOption(found);
+  const workers = workersOf(found, options);
+  if (option === undefined || workers === undefined) return undefined;
+  const { until } = zoneOf(found);
+  if (isSerial(found.run.words.slice(0, until), option)) return undefined;
+  const given = givenWorkers(found, options.cpus);
+  if (given.length > 0) return lowerGiven(found.run, given, option, workers);
+  if (option.add === undefined || workers >= options.cpus) return undefined;
+  const index = option.add === "end" ? until : found.work.subcommandAt + 1;
+  return insertWords(found.run, index, writeWorkers(option, workers), nameOf(found.run), workers);
+};
+
+/** The tool behind a script is told its workers behind the script's own words. */
+const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened | undefined => {
+  const inner = found.script?.takesWords;
+  const { run, work } = found;
+  if (inner === undefined || inner.script !== undefined || work.entry.script === undefined) return undefined;
+  const option = workerOption(inner);
+  const workers = workersOf(inner, options);
+  if (option === undefined || workers === undefined) return undefined;
+  const { dashes } = work.entry.script;
+  const hasDashes = work.scanned.zoneEnd < run.words.length;
+  const first = dashes ? work.scanned.zoneEnd + 1 : work.subcommandAt + 1;
+  const handed = run.words.slice(first);
+  const end = run.words.length;
+  const given = findWorkers(run.words, Math.min(first, end), end, option, options.cpus);
+  if (isSerial(handed, option)) return undefined;
+  if (given.length > 0) return lowerGiven(run, given, option, workers);
+  // Given in the script itself: a second one could contradict it.
+  if (givenWorkers(inner, options.cpus).length > 0 || isSerial(inner.run.words, option)) return undefined;
+  if (option.add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length)
+    return undefined;
+  const words = writeWorkers(option, workers);
+  return insertWords(run, end, dashes && !hasDashes ? ["--", ...words] : words, nameOf(inner.run), workers);
+};
+
+const nameOf = (run: Run): string => commandName(run.words[0]?.value ?? "");
+
+const describe = (name: string, workers: number, words: readonly string[]): string =>
+  `gave ${name} ${workers === 1 ? "one worker" : `${workers} workers`} (${words.filter((word) => word !== "--").join(" ")})`;
+
+const insertWords = (
+  run: Run,
+  index: number,
+  sources: string[],
+  name: string,
+  workers: number,
+): Lightened | undefined => {
+  const before = run.words[index - 1];
+  if (before === undefined || !before.exact) return undefined;
+  return {
+    changes: [{ at: "insert", simple: run.simple, index: run.at + index, sources }],
+    lines: [describe(name, workers, sources)],
+  };
+};
+
+const lowerGiven = (
+  run: Run,
+  given: readonly GivenWorkers[],
+  option: WorkerOption,
+  workers: number,
+): Lightened | undefined => {
+  const changes: Change[] = [];
+  const lines: string[] = [];
+  for (const worker of given) {
+    const { index, valueIndex, count } = worker;
+    if (count === undefined || count <= workers) continue;
+    const own = run.words[index];
+    const apart = valueIndex !== undefined && valueIndex !== index ? run.words[valueIndex] : undefined;
+    if (own === undefined || !own.exact || apart?.exact === false) continue;
+    const replaced = replaceWorkers(worker, option, workers);
+    changes.push({ at: "word", simple: run.simple, index: run.at + index, source: replaced.own });
+    if (apart !== undefined && valueIndex !== undefined) {
+      changes.push({ at: "word", simple: run.simple, index: run.at + valueIndex, source: replaced.value });
+    }
+    lines.push(
+      describe(nameOf(run), workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]),
+    );
+  }
+  return changes.length > 0 ? { changes, lines } : undefined;
+};
