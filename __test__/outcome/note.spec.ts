@@ -84,7 +84,10 @@ test("processes that left the box are told", (t) => {
 
 test("a job that was ended with its pool is told so, and how to keep the next one", (t) => {
   const stopped = { ending: { signal: 15 }, pool_stopped: true };
-  t.regex(noteFor(stopped, "npm test", 100, {}, "systemd-user") ?? "", /exit code 143.*loginctl enable-linger \S+; then/);
+  t.regex(
+    noteFor(stopped, "npm test", 100, {}, "systemd-user") ?? "",
+    /exit code 143.*loginctl enable-linger \S+; then/,
+  );
   t.notRegex(noteFor(stopped, "npm test", 100, {}, "systemd-system") ?? "", /linger/);
   t.is(noteFor({ ...stopped, ended_by_signal: 15 }), undefined);
   t.is(noteFor({ ...stopped, ending: { exit_code: 0 } }), undefined);
