@@ -1,6 +1,6 @@
 import test from "ava";
 import { resolveSettings } from "../../src/settings/auto.js";
-import { defaultSettings } from "../../src/settings/schema.js";
+import { defaultSettings } from "../../src/settings/defaults.js";
 
 const on = (total_mb: number, change: Partial<ReturnType<typeof defaultSettings>> = {}) =>
   resolveSettings(

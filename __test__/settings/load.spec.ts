@@ -3,18 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "ava";
 import { loadSettings, type LoadedSettings } from "../../src/settings/load.js";
-import { defaultSettings, SETTING_KEYS, settingDescription } from "../../src/settings/schema.js";
+import { defaultSettings, SETTING_KEYS } from "../../src/settings/defaults.js";
+import { settingDescription } from "../../src/settings/schema.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "headroom-settings-"));
 test.after.always(() => rmSync(scratch, { recursive: true, force: true }));
 let homes = 0;
 
 /** Settings with this config.yaml, environment and words of `--set`. */
-const load = (
+const load = async (
   yaml: string | undefined,
   environment: Record<string, string> = {},
   set: string[] = [],
-): LoadedSettings => {
+): Promise<LoadedSettings> => {
   homes += 1;
   const home = join(scratch, String(homes));
   mkdirSync(home);
@@ -25,27 +26,27 @@ const load = (
 const settingsYaml = (body: string): string =>
   `plugins:\n  entries:\n    headroom:\n      settings:\n${body.replaceAll(/^/gm, "        ")}\n`;
 
-test("without anything the defaults are in force", (t) => {
-  t.deepEqual(load(undefined), { settings: defaultSettings(), patterns: undefined, problems: [] });
-  t.deepEqual(load("model: x\n").settings, defaultSettings());
-  t.deepEqual(loadSettings({ environment: { HOME: "/nonexistent" } }).problems, []);
+test("without anything the defaults are in force", async (t) => {
+  t.deepEqual(await load(undefined), { settings: defaultSettings(), patterns: undefined, problems: [] });
+  t.deepEqual((await load("model: x\n")).settings, defaultSettings());
+  t.deepEqual((await loadSettings({ environment: { HOME: "/nonexistent" } })).problems, []);
 });
 
-test("every setting is described", (t) => {
+test("every setting is described", async (t) => {
   for (const key of SETTING_KEYS) t.not(settingDescription(key), "", key);
 });
 
-test("the last layer wins", (t) => {
+test("the last layer wins", async (t) => {
   const yaml = settingsYaml("max_heavy_jobs: 2\nreserve_mb: 300\nlighten: false");
-  const { settings, problems } = load(yaml, { HEADROOM_MAX_HEAVY_JOBS: "3", HEADROOM_RESERVE_MB: "400" }, [
+  const { settings, problems } = await load(yaml, { HEADROOM_MAX_HEAVY_JOBS: "3", HEADROOM_RESERVE_MB: "400" }, [
     "reserve_mb=500",
   ]);
   t.deepEqual(problems, []);
   t.like(settings, { max_heavy_jobs: 3, reserve_mb: 500, lighten: false });
 });
 
-test("values of every type are read from text", (t) => {
-  const { settings, problems, patterns } = load(undefined, {
+test("values of every type are read from text", async (t) => {
+  const { settings, problems, patterns } = await load(undefined, {
     HEADROOM_MODE: "observe",
     HEADROOM_LIGHTEN: "No",
     HEADROOM_ISOLATE: "1",
@@ -83,22 +84,22 @@ const BAD: [set: string, message: RegExp][] = [
 ];
 
 for (const [set, message] of BAD) {
-  test(`--set ${set} is told, and changes nothing`, (t) => {
-    const { settings, problems } = load(undefined, {}, [set]);
+  test(`--set ${set} is told, and changes nothing`, async (t) => {
+    const { settings, problems } = await load(undefined, {}, [set]);
     t.is(problems.length, 1);
     t.regex(problems[0] ?? "", message);
     t.deepEqual(settings, defaultSettings());
   });
 }
 
-test("a bad value leaves the lower layer's in force", (t) => {
-  const { settings, problems } = load(settingsYaml("max_heavy_jobs: 2"), { HEADROOM_MAX_HEAVY_JOBS: "x" });
+test("a bad value leaves the lower layer's in force", async (t) => {
+  const { settings, problems } = await load(settingsYaml("max_heavy_jobs: 2"), { HEADROOM_MAX_HEAVY_JOBS: "x" });
   t.is(settings.max_heavy_jobs, 2);
   t.regex(problems[0] ?? "", /environment HEADROOM_MAX_HEAVY_JOBS: max_heavy_jobs: "x".*; 2 stays in force/);
 });
 
-test("odd values in YAML are told one by one", (t) => {
-  const { settings, problems } = load(
+test("odd values in YAML are told one by one", async (t) => {
+  const { settings, problems } = await load(
     settingsYaml(
       "max_heavy_jobs: [1]\nreserve_mb:\nlighten: 'yes'\nmode: 3\nswap_mb: .nan\ncritical_mb: .inf\nqueue_timeout_s: 10\n__proto__: 1\nwarming: {enabled: true}",
     ),
@@ -121,33 +122,33 @@ const ODD_FILES: Record<string, [text: string, problems: number]> = {
 };
 
 for (const [name, [text, count]] of Object.entries(ODD_FILES)) {
-  test(`${name} is no reason to throw`, (t) => {
-    const { settings, problems } = load(text);
+  test(`${name} is no reason to throw`, async (t) => {
+    const { settings, problems } = await load(text);
     t.is(problems.length, count, problems.join("\n"));
     t.deepEqual(settings, defaultSettings());
   });
 }
 
-test("a config that is no file, too large, or a loop of links is told", (t) => {
+test("a config that is no file, too large, or a loop of links is told", async (t) => {
   const home = join(scratch, "odd");
   mkdirSync(join(home, "config.yaml"), { recursive: true });
-  t.regex(loadSettings({ environment: { HERMES_HOME: home } }).problems[0] ?? "", /no regular file/);
-  t.regex(load("#".repeat(1_100_000)).problems[0] ?? "", /larger than 1 MB/);
+  t.regex((await loadSettings({ environment: { HERMES_HOME: home } })).problems[0] ?? "", /no regular file/);
+  t.regex((await load("#".repeat(1_100_000))).problems[0] ?? "", /larger than 1 MB/);
   const loop = join(scratch, "loop");
   mkdirSync(loop);
   symlinkSync("config.yaml", join(loop, "config.yaml"));
-  t.is(loadSettings({ environment: { HERMES_HOME: loop } }).problems.length, 1);
+  t.is((await loadSettings({ environment: { HERMES_HOME: loop } })).problems.length, 1);
   if (process.getuid?.() !== 0) {
     const closed = join(scratch, "closed");
     mkdirSync(closed);
     writeFileSync(join(closed, "config.yaml"), "");
     chmodSync(join(closed, "config.yaml"), 0);
-    t.regex(loadSettings({ environment: { HERMES_HOME: closed } }).problems[0] ?? "", /cannot be read/);
+    t.regex((await loadSettings({ environment: { HERMES_HOME: closed } })).problems[0] ?? "", /cannot be read/);
   }
 });
 
-test("a pattern that is none is left out, the others work", (t) => {
-  const { patterns, problems } = load(settingsYaml('extra_heavy_patterns: ["(", "ok"]'));
+test("a pattern that is none is left out, the others work", async (t) => {
+  const { patterns, problems } = await load(settingsYaml('extra_heavy_patterns: ["(", "ok"]'));
   t.regex(problems[0] ?? "", /the pattern "\(" is no regular expression/);
   t.is(patterns?.extra("ok"), "ok");
 });

@@ -13,7 +13,6 @@ import { PeakStore } from "../peaks/store.js";
 import { loadSettings } from "../settings/load.js";
 import { loadNative } from "../native.js";
 import { quoteWords } from "../shell/quote.js";
-import { parseBatchLine } from "../explain/batch.js";
 import {
   formatMb,
   printError,
@@ -35,7 +34,7 @@ export interface ExplainCommandOptions {
 }
 
 export const explainCommand = async (words: string[], options: ExplainCommandOptions): Promise<number> => {
-  const defaults = measured(options);
+  const defaults = await measured(options);
   if (options.batch) {
     if (words.length > 0) throw new HeadroomError("E_USAGE", "with --batch the commands come from standard input");
     return explainBatch(defaults);
@@ -57,11 +56,11 @@ export const explainCommand = async (words: string[], options: ExplainCommandOpt
 };
 
 /** What this machine gives, where the options do not say. */
-const measured = ({ cpus, cap, set = [] }: ExplainCommandOptions): ExplainOptions => {
+const measured = async ({ cpus, cap, set = [] }: ExplainCommandOptions): Promise<ExplainOptions> => {
   const native = loadNative();
   const mode = native === undefined ? "off" : (probeModes(native).usable[0]?.mode ?? "off");
   const capMb = cap ?? (native === undefined ? 0 : automaticCapMb(measureMemory(native)));
-  const { settings, patterns, problems } = loadSettings({ environment: process.env, set });
+  const { settings, patterns, problems } = await loadSettings({ environment: process.env, set });
   const paint = stderrPaint();
   for (const problem of problems) printError(`${paint("yellow", "headroom:")} ${problem}`);
   const peaks = new PeakStore(dataDirectory(process.env));
@@ -78,6 +77,7 @@ const measured = ({ cpus, cap, set = [] }: ExplainCommandOptions): ExplainOption
 
 /** One JSON object a line in, one a line out, in the same order. A bad line is answered and goes on. */
 const explainBatch = async (defaults: ExplainOptions): Promise<number> => {
+  const { parseBatchLine } = await import("../explain/batch.js");
   let failed = 0;
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     if (line.trim() === "") continue;

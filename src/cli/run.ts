@@ -50,7 +50,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const native = loadNative();
   if (!native) return runWithoutAddon(words, options, reportFile);
   checkWorkingDirectory();
-  const { settings, patterns, problems } = loadSettings({ environment: process.env, set: options.set ?? [] });
+  const { settings, patterns, problems } = await loadSettings({ environment: process.env, set: options.set ?? [] });
   if (settings.mode === "off" && options.mode === undefined) return runLikeThis(words, options, reportFile);
   problems.forEach(warn);
 

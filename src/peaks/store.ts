@@ -4,24 +4,31 @@
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
 import { prepareDataDirectory } from "../events/log.js";
 
-const Sample = z.object({
-  /** MiB. */
-  peak_mb: z.number().min(0),
-  /** It was killed at its cap, so it needs more than that. */
-  killed: z.boolean(),
-  /** Milliseconds since 1970. */
-  at: z.number(),
-});
-const Store = z.object({ version: z.literal(1), entries: z.record(z.string(), z.array(Sample)) });
-
 export interface PeakSample {
+  /** MiB. */
   peak_mb: number;
+  /** It was killed at its cap, so it needs more than that. */
   killed: boolean;
+  /** Milliseconds since 1970. */
   at: number;
 }
+
+const isSample = (value: unknown): value is PeakSample => {
+  if (typeof value !== "object" || value === null) return false;
+  const { peak_mb, killed, at } = value as Partial<Record<keyof PeakSample, unknown>>;
+  return typeof peak_mb === "number" && peak_mb >= 0 && typeof killed === "boolean" && typeof at === "number";
+};
+
+/** The entries of a store; `undefined` when the value is none. Written out: every `run` reads it. */
+const entriesOf = (value: unknown): Record<string, PeakSample[]> | undefined => {
+  if (typeof value !== "object" || value === null || !("version" in value) || value.version !== 1) return undefined;
+  const entries: unknown = "entries" in value ? value.entries : undefined;
+  if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return undefined;
+  const isWhole = Object.values(entries).every((samples) => Array.isArray(samples) && samples.every(isSample));
+  return isWhole ? (entries as Record<string, PeakSample[]>) : undefined;
+};
 
 /** What is known about a command. */
 export interface LearnedPeak {
@@ -93,20 +100,26 @@ export class PeakStore {
     } catch {
       return { entries: {} };
     }
+    const entries = parseEntries(text);
+    if (entries !== undefined) return { entries };
     try {
-      return { entries: Store.parse(JSON.parse(text)).entries };
+      renameSync(this.#path, `${this.#path}.bad`);
     } catch {
-      try {
-        renameSync(this.#path, `${this.#path}.bad`);
-      } catch {
-        // It stays where it is, and is overwritten.
-      }
-      return {
-        entries: {},
-        problem: `${this.#path} was no store of peaks: it is now ${FILE}.bad, and a new one was begun`,
-      };
+      // It stays where it is, and is overwritten.
     }
+    return {
+      entries: {},
+      problem: `${this.#path} was no store of peaks: it is now ${FILE}.bad, and a new one was begun`,
+    };
   }
 }
+
+const parseEntries = (text: string): Record<string, PeakSample[]> | undefined => {
+  try {
+    return entriesOf(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+};
 
 const keyOf = (project: string, command: string): string => `${project}\n${command}`;

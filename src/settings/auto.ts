@@ -1,7 +1,7 @@
 /** What a setting of 0 stands for on this machine. Resolved when a job starts. */
 import { reserveMb } from "../admission/cap.js";
 import type { MemorySnapshot } from "../memory.js";
-import type { Settings } from "./schema.js";
+import type { Settings } from "./defaults.js";
 
 export interface ResolvedSettings {
   max_heavy_jobs: number;

@@ -2,10 +2,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { parse } from "yaml";
-import { compilePatterns, type Patterns } from "../classify/patterns.js";
-import { defaultSettings, SETTING_KEYS, type SettingKey, type Settings } from "./schema.js";
-import { readText, readValue, type ReadValue } from "./values.js";
+import type { Patterns } from "../classify/patterns.js";
+import { defaultSettings, SETTING_KEYS, type Settings } from "./defaults.js";
+import type { ReadValue } from "./values.js";
 
 export interface LoadedSettings {
   settings: Settings;
@@ -27,48 +26,65 @@ const PREFIX = "HEADROOM_";
 /** Variables of ours that are no settings. */
 const OTHER_VARIABLES = ["HEADROOM_JOB_ID"];
 
-/** Never throws. */
-export const loadSettings = ({ environment, set = [] }: SettingsInput): LoadedSettings => {
+/** One value to be read, and where it stands. */
+interface GivenValue {
+  where: string;
+  key: string;
+  /** From YAML; `text` from everywhere else. */
+  value?: unknown;
+  text?: string;
+}
+
+/** Never throws. Parsers and schemas are loaded only when there is something to read. */
+export const loadSettings = async ({ environment, set = [] }: SettingsInput): Promise<LoadedSettings> => {
   const settings = defaultSettings();
-  const problems: string[] = [];
-  const apply = (where: string, key: string, read: (known: SettingKey) => ReadValue): void => {
-    const known = SETTING_KEYS.find((name) => name === key);
-    if (known === undefined) {
-      problems.push(`${where}: unknown setting ${JSON.stringify(key)}${suggestion(key)}`);
-      return;
-    }
-    const result = read(known);
-    if ("problem" in result)
-      problems.push(`${where}: ${key}: ${result.problem}; ${JSON.stringify(settings[known])} stays in force`);
-    else Object.assign(settings, { [known]: result.value });
-  };
-  const config = readConfig(hermesHome(environment));
-  if (config.problem !== undefined) problems.push(config.problem);
-  for (const [key, value] of Object.entries(config.values)) {
+  const config = await readConfig(hermesHome(environment));
+  const problems: string[] = config.problem === undefined ? [] : [config.problem];
+  const given: GivenValue[] = [
     // Warming has settings of its own.
-    if (key !== "warming") apply(config.path, key, (known) => readValue(known, value));
+    ...Object.entries(config.values).flatMap(([key, value]) =>
+      key === "warming" ? [] : [{ where: config.path, key, value }],
+    ),
+    ...Object.entries(environment).flatMap(([name, text]) => fromEnvironment(name, text)),
+    ...set.map((word): GivenValue => {
+      const equals = word.indexOf("=");
+      return equals < 1
+        ? { where: "--set", key: word }
+        : { where: "--set", key: word.slice(0, equals), text: word.slice(equals + 1) };
+    }),
+  ];
+  if (given.length > 0) {
+    const { readText, readValue } = await import("./values.js");
+    for (const each of given) {
+      const { where, key, text, value } = each;
+      if (text === undefined && !("value" in each)) {
+        problems.push(`${where} ${JSON.stringify(key)}: key=value is wanted`);
+        continue;
+      }
+      const known = SETTING_KEYS.find((name) => name === key);
+      if (known === undefined) {
+        problems.push(`${where}: unknown setting ${JSON.stringify(key)}${suggestion(key)}`);
+        continue;
+      }
+      const result: ReadValue = text === undefined ? readValue(known, value) : readText(known, text);
+      if ("problem" in result)
+        problems.push(`${where}: ${key}: ${result.problem}; ${JSON.stringify(settings[known])} stays in force`);
+      else Object.assign(settings, { [known]: result.value });
+    }
   }
-  for (const [name, text] of Object.entries(environment)) {
-    if (
-      !name.startsWith(PREFIX) ||
-      text === undefined ||
-      OTHER_VARIABLES.includes(name) ||
-      name.startsWith("HEADROOM_WARMING_")
-    )
-      continue;
-    apply(`environment ${name}`, name.slice(PREFIX.length).toLowerCase(), (known) => readText(known, text));
-  }
-  for (const word of set) {
-    const equals = word.indexOf("=");
-    if (equals < 1) problems.push(`--set ${JSON.stringify(word)}: key=value is wanted`);
-    else apply("--set", word.slice(0, equals), (known) => readText(known, word.slice(equals + 1)));
-  }
-  return { settings, ...compiled(settings, problems), problems };
+  return { settings, ...(await compiled(settings, problems)), problems };
 };
 
-const compiled = (settings: Settings, problems: string[]): { patterns: Patterns | undefined } => {
+const fromEnvironment = (name: string, text: string | undefined): GivenValue[] => {
+  const isOurs = name.startsWith(PREFIX) && !OTHER_VARIABLES.includes(name) && !name.startsWith("HEADROOM_WARMING_");
+  if (!isOurs || text === undefined) return [];
+  return [{ where: `environment ${name}`, key: name.slice(PREFIX.length).toLowerCase(), text }];
+};
+
+const compiled = async (settings: Settings, problems: string[]): Promise<{ patterns: Patterns | undefined }> => {
   const { extra_heavy_patterns: extra, exclude_patterns: exclude } = settings;
   if (extra.length + exclude.length === 0) return { patterns: undefined };
+  const { compilePatterns } = await import("../classify/patterns.js");
   const { patterns, bad } = compilePatterns(extra, exclude);
   problems.push(
     ...bad.map(
@@ -90,7 +106,7 @@ interface Config {
 }
 
 /** `plugins.entries.headroom.settings` of config.yaml. */
-const readConfig = (home: string): Config => {
+const readConfig = async (home: string): Promise<Config> => {
   const path = join(home, "config.yaml");
   let text: string;
   try {
@@ -116,6 +132,7 @@ const readConfig = (home: string): Config => {
   try {
     // Most commands need no YAML at all: cheaper to look first.
     if (!text.includes("headroom")) return { path, values: {} };
+    const { parse } = await import("yaml");
     const found = dig(parse(text, { maxAliasCount: 100, logLevel: "error" }), [
       "plugins",
       "entries",

@@ -1,6 +1,7 @@
 /** Reads one value of a setting, from YAML or from text. */
 import { z } from "zod";
-import { settingSchema, type SettingKey, type Settings } from "./schema.js";
+import { defaultSettings, type SettingKey, type Settings } from "./defaults.js";
+import { settingSchema } from "./schema.js";
 
 export type ReadValue = { value: Settings[SettingKey] } | { problem: string };
 
@@ -46,7 +47,7 @@ export const readValue = (key: SettingKey, value: unknown): ReadValue => {
 /** A value from the environment or the command line. Lists are JSON, or one item a line. */
 export const readText = (key: SettingKey, text: string): ReadValue => {
   const trimmed = text.trim();
-  const byDefault = settingSchema(key).parse(undefined);
+  const byDefault = defaultSettings()[key];
   if (typeof byDefault === "boolean") {
     const value = Object.hasOwn(WORDS, trimmed.toLowerCase()) ? WORDS[trimmed.toLowerCase()] : undefined;
     return value === undefined ? readValue(key, text) : { value };

@@ -30,7 +30,19 @@ const cli = (words: string[]) => {
 
 const runJob = (script: string, ...options: string[]) => {
   const file = join(scratch, "report.json");
-  const result = cli(["run", "--memory", String(CAP_MB), "--report", file, ...options, "--", "sh", "-c", script]);
+  const result = cli([
+    "run",
+    "--no-queue",
+    "--memory",
+    String(CAP_MB),
+    "--report",
+    file,
+    ...options,
+    "--",
+    "sh",
+    "-c",
+    script,
+  ]);
   let report: Partial<HeadroomReport> = {};
   try {
     report = JSON.parse(readFileSync(file, "utf8")) as HeadroomReport;
@@ -77,7 +89,16 @@ const checkKill = (): void => {
 };
 
 const checkNeighbour = async (): Promise<void> => {
-  const words = ["run", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go; echo fine; exit 3"];
+  const words = [
+    "run",
+    "--no-queue",
+    "--memory",
+    String(CAP_MB),
+    "--",
+    "sh",
+    "-c",
+    "echo up; read go; echo fine; exit 3",
+  ];
   const neighbour = spawn(process.execPath, [CLI, ...words], { stdio: ["pipe", "pipe", "inherit"] });
   await once(neighbour.stdout, "data");
   const { report } = runJob(`${HOG}; true`);
@@ -128,7 +149,7 @@ const checkCalls = async (): Promise<void> => {
   let heard = "";
   monitor.stdout.on("data", (chunk) => (heard += String(chunk)));
   await sleep(2000);
-  const words = ["run", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go"];
+  const words = ["run", "--no-queue", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go"];
   const first = spawn(process.execPath, [CLI, ...words], { stdio: ["pipe", "pipe", "inherit"] });
   await once(first.stdout, "data");
   runJob("true");

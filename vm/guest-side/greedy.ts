@@ -66,9 +66,13 @@ const watchPool = () => {
 
 const startJob = (index: number) => {
   const file = join(scratch, `${index}.json`);
-  const child = spawn(process.execPath, [CLI, "run", "--memory", "400", "--report", file, "--", "sh", "-c", HOG], {
-    stdio: "ignore",
-  });
+  const child = spawn(
+    process.execPath,
+    [CLI, "run", "--no-queue", "--memory", "400", "--report", file, "--", "sh", "-c", HOG],
+    {
+      stdio: "ignore",
+    },
+  );
   return { file, exited: once(child, "exit") as Promise<[number | null]> };
 };
 

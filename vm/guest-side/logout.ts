@@ -32,7 +32,7 @@ const leave = async (): Promise<void> => {
   writeFileSync(join(dir, "session"), process.env.XDG_SESSION_ID ?? "");
   for (const name of NAMES) {
     spawnSync("mkfifo", [file(name, "go")]);
-    const words = ["run", "--memory", String(CAP_MB), "--report", file(name, "json")];
+    const words = ["run", "--no-queue", "--memory", String(CAP_MB), "--report", file(name, "json")];
     const run = [process.execPath, CLI, ...words, "--", "sh", "-c", jobScript(name)];
     const shell = ["-c", `"$@"; echo $? > ${file(name, "code")}`, "sh", ...run];
     spawn("sh", shell, { stdio: "ignore", detached: true }).unref();

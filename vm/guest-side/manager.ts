@@ -11,7 +11,7 @@ const systemctl = (...words: string[]): string =>
   spawnSync("systemctl", ["--user", ...words], { encoding: "utf8" }).stdout.trim();
 
 const job = (script: string) =>
-  spawn(process.execPath, [CLI, "run", "--memory", "100", "--json", "--", "sh", "-c", script], {
+  spawn(process.execPath, [CLI, "run", "--no-queue", "--memory", "100", "--json", "--", "sh", "-c", script], {
     stdio: ["pipe", "pipe", "pipe"],
   });
 
