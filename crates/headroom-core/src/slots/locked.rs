@@ -32,6 +32,8 @@ impl Locked {
     pub(super) fn attempt(dir: &RuntimeDir, name: &str, flags: OFlags) -> Result<Attempt> {
         let file = match dir.open_file(name, flags) {
             Ok(file) => file,
+            // A file that was to be made cannot be missing: its directory is.
+            Err(error) if flags.contains(OFlags::CREATE) && error.errno() == Some(libc::ENOENT) => return Err(error),
             Err(error) => return without_file(error),
         };
         match file.try_lock() {

@@ -7,7 +7,7 @@ use crate::journal::RuntimeDir;
 use crate::proc::ProcessKey;
 use crate::slots::inscription::Inscription;
 use crate::slots::locked::{Attempt, Locked};
-use crate::slots::names::{self, Numbers};
+use crate::slots::names;
 
 /// How often a slot's file may be deleted under our hands before the caller has to ask again.
 const TRIES: u32 = 3;
@@ -34,10 +34,13 @@ impl Slot {
     }
 
     /// How many slots are held, over all slot files, so that somebody with a higher limit counts as well.
-    pub(super) fn held(dir: &RuntimeDir, numbers: &Numbers) -> Result<usize> {
+    ///
+    /// Each name is tried instead of reading the directory: what is read while others make and remove tickets
+    /// may leave a name out.
+    pub(super) fn held(dir: &RuntimeDir) -> Result<usize> {
         let mut held = 0;
-        for number in &numbers.slots {
-            if let Attempt::Held = Locked::attempt(dir, &names::slot(*number), OFlags::RDWR)? {
+        for number in 0..names::MOST_SLOTS {
+            if let Attempt::Held = Locked::attempt(dir, &names::slot(number), OFlags::RDWR)? {
                 held += 1;
             }
         }
@@ -48,7 +51,7 @@ impl Slot {
     /// them, so that it costs no slot.
     pub(super) fn first_free(dir: &RuntimeDir, limit: u32, process: ProcessKey) -> Result<Option<Self>> {
         let mut slots = 0;
-        for number in 0.. {
+        for number in 0..names::MOST_SLOTS {
             if slots == limit {
                 break;
             }

@@ -11,7 +11,6 @@ use crate::proc::{ProcFs, ProcessKey};
 use crate::slots::directory;
 use crate::slots::inscription::Inscription;
 use crate::slots::locked::{Attempt, Locked};
-use crate::slots::names::Numbers;
 use crate::slots::slot::Slot;
 use crate::slots::ticket::Ticket;
 
@@ -69,7 +68,7 @@ impl Waiter {
         };
         let limit = self.limit.get();
         // Only now: what was held before the lock was ours says nothing.
-        if Slot::held(&self.dir, &Numbers::read(&self.dir)?)? >= limit as usize {
+        if Slot::held(&self.dir)? >= limit as usize {
             return Ok(Turn::Ahead { waiting });
         }
         let slot = Slot::first_free(&self.dir, limit, self.process)?;
