@@ -46,6 +46,7 @@ const EMPTY: StatusSnapshot = {
   pressure: null,
   mode: "userspace",
   next_cap_mb: 544,
+  limits: { reserve_mb: 256, critical_mb: 96, max_heavy_jobs: 1, min_start_mb: 192 },
   jobs: [],
   waiting: [],
   processes: [{ pid: 5, name: "python3", command: "python3 /usr/bin/hermes gateway run", rss_mb: 187, hermes: true }],

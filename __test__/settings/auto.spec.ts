@@ -3,10 +3,7 @@ import { resolveSettings } from "../../src/settings/auto.js";
 import { defaultSettings } from "../../src/settings/defaults.js";
 
 const on = (total_mb: number, change: Partial<ReturnType<typeof defaultSettings>> = {}) =>
-  resolveSettings(
-    { ...defaultSettings(), ...change },
-    { total_mb, available_mb: total_mb, swap_free_mb: 0, swap_total_mb: 0 },
-  );
+  resolveSettings({ ...defaultSettings(), ...change }, { total_mb });
 
 test("automatic values follow the size of the machine", (t) => {
   t.deepEqual(on(1000), {
@@ -34,7 +31,7 @@ test("automatic values follow the size of the machine", (t) => {
 
 test("the number of jobs goes by the size that is sold", (t) => {
   t.is(on(2048).max_heavy_jobs, 1);
-  t.is(on(3700).max_heavy_jobs, 1);
+  t.is(on(3600).max_heavy_jobs, 1);
   t.is(on(4096).max_heavy_jobs, 2);
   t.is(on(8192).max_heavy_jobs, 2);
   t.is(on(15_900).max_heavy_jobs, 4);

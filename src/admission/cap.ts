@@ -7,7 +7,7 @@ export const SMALLEST_CAP_MB = 64;
 /** Swap beyond the cap when nobody says otherwise: bounded, or a large swap would undo the cap. */
 export const DEFAULT_SWAP_MB = 256;
 
-const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
+export const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
 
 /** What stays free for the agent and the system: 15 % of the memory, 256 to 2048 MB. */
 export const reserveMb = (totalMb: number): number => clamp(Math.floor(totalMb * 0.15), 256, 2048);

@@ -5,6 +5,7 @@ import { ownVersion } from "../native.js";
 import type { EventsOptions } from "./events.js";
 import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
+import type { StatusOptions } from "./status.js";
 import { parseCount, parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
 import { printError, printLine, stderrPaint } from "./terminal.js";
 
@@ -71,9 +72,11 @@ const buildProgram = (): Command => {
     .command("status")
     .description("memory, running jobs and the largest processes")
     .option("--json", "print it as JSON")
-    .action(async (options: { json?: boolean }) => {
+    .addOption(setOption())
+    .option("--watch", "a live view; without a terminal, or with --json, print it every 2 s")
+    .action(async (options: StatusOptions) => {
       const { statusCommand } = await import("./status.js");
-      process.exitCode = statusCommand(options);
+      process.exitCode = await statusCommand(options);
     });
   program
     .command("events")

@@ -1,11 +1,28 @@
 /** `hermes-headroom status`. */
-import cliTruncate from "cli-truncate";
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
-import { takeSnapshot, type JobStatus, type StatusSnapshot } from "../status/snapshot.js";
-import { formatMb, formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint } from "./terminal.js";
+import { loadSettings } from "../settings/load.js";
+import { cutText } from "../status/view/line.js";
+import { takeSnapshot, type JobStatus, type StatusSnapshot, type WaitingStatus } from "../status/snapshot.js";
+import {
+  canDraw,
+  formatMb,
+  formatSeconds,
+  printError,
+  printLine,
+  stderrPaint,
+  stdoutPaint,
+  terminalWidth,
+  type Paint,
+} from "./terminal.js";
 
-export const statusCommand = (options: { json?: boolean }): number => {
+export interface StatusOptions {
+  json?: boolean;
+  watch?: boolean;
+  set?: string[];
+}
+
+export const statusCommand = async (options: StatusOptions): Promise<number> => {
   const native = loadNative();
   if (!native) {
     const status = nativeStatus();
@@ -15,15 +32,31 @@ export const statusCommand = (options: { json?: boolean }): number => {
       status.available ? {} : { fix: status.fix },
     );
   }
-  const snapshot = takeSnapshot(native, Date.now());
+  const paint = stdoutPaint();
+  const { settings, problems } = await loadSettings({ environment: process.env, set: options.set ?? [] });
+  const warning = stderrPaint();
+  for (const problem of problems) printError(`${warning("yellow", "headroom:")} ${problem}`);
+  if (options.watch) {
+    // Nobody else pays for loading the view.
+    const { watchAsJson, watchAsText, watchOnScreen } = await import("./watch.js");
+    if (options.json) return watchAsJson(native, settings);
+    if (canDraw()) return watchOnScreen(native, settings);
+    return watchAsText(native, settings, (snapshot) => render(snapshot, paint, terminalWidth()));
+  }
+  const snapshot = takeSnapshot(native, Date.now(), { settings });
   if (options.json) printLine(JSON.stringify(snapshot));
-  else render(snapshot, stdoutPaint(), terminalWidth()).forEach((line) => printLine(line));
+  else render(snapshot, paint, terminalWidth()).forEach((line) => printLine(line));
   return 0;
+};
+
+const nextJob = ({ next_cap_mb, limits }: StatusSnapshot): string => {
+  const reserve = `${formatMb(limits.reserve_mb)} are kept free`;
+  return next_cap_mb === 0 ? `waits for memory; ${reserve}` : `gets at most ${formatMb(next_cap_mb)}; ${reserve}`;
 };
 
 /** The lines for people. */
 export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): string[] => {
-  const { memory, pressure, jobs } = snapshot;
+  const { memory, pressure, jobs, waiting } = snapshot;
   const swap =
     memory.swap_total_mb === 0
       ? "no swap"
@@ -35,11 +68,12 @@ export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): s
     row("memory", `${formatMb(memory.available_mb)} available of ${formatMb(memory.total_mb)}, ${swap}`),
     row("pressure", stalled),
     row("mode", snapshot.mode),
-    row("next job", `gets at most ${formatMb(snapshot.next_cap_mb)}`),
+    row("next job", nextJob(snapshot)),
     ...(snapshot.problem === null ? [] : [row("records", paint("yellow", snapshot.problem))]),
     "",
     ...(jobs.length === 0 ? [row("jobs", "none")] : renderJobs(jobs, paint, width)),
     "",
+    ...(waiting.length === 0 ? [] : [...renderWaiting(waiting, paint, width), ""]),
     ...renderProcesses(snapshot, paint, width),
   ];
 };
@@ -67,6 +101,15 @@ const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): st
   });
   return [header, ...lines];
 };
+
+/** As with jobs: what it waits for stands below. */
+const renderWaiting = (waiting: readonly WaitingStatus[], paint: Paint, width: number): string[] => [
+  paint("dim", `${"PID".padStart(8)} ${"WAITED".padStart(9)} WAITING`),
+  ...waiting.flatMap(({ pid, position, waiting_s, command, reason }) => [
+    cut(`${String(pid).padStart(8)} ${formatSeconds(waiting_s).padStart(9)} ${position}. ${command}`, width),
+    paint("yellow", cut(`${" ".repeat(22)}${reason}`, width)),
+  ]),
+];
 
 const INDENT = " ".repeat(9);
 
@@ -98,4 +141,4 @@ const renderProcesses = ({ processes }: StatusSnapshot, paint: Paint, width: num
 ];
 
 /** By the cells that a terminal needs, which are two for many characters. */
-const cut = (line: string, width: number): string => (Number.isFinite(width) ? cliTruncate(line, width) : line);
+const cut = (line: string, width: number): string => (Number.isFinite(width) ? cutText(line, width, "…") : line);

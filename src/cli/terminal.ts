@@ -15,11 +15,20 @@ const STDERR = 2;
 
 /** Writes a line to stdout. A reader that has gone away (`| head`) is fine, a full disk is an error. */
 export const printLine = (line: string): void => {
-  const failure = writeWhole(STDOUT, `${line}\n`);
-  if (failure !== undefined && failure.code !== "EPIPE") {
-    throw new HeadroomError("E_OUTPUT", `stdout cannot be written: ${failure.message}`, { cause: failure });
-  }
+  writeOut(`${line}\n`);
 };
+
+/** Writes to stdout as `printLine` does; `false` when the reader, or the terminal, has gone away. */
+export const writeOut = (text: string): boolean => {
+  const failure = writeWhole(STDOUT, text);
+  if (failure === undefined) return true;
+  if (failure.code === "EPIPE" || (failure.code === "EIO" && !isatty(STDOUT))) return false;
+  throw new HeadroomError("E_OUTPUT", `stdout cannot be written: ${failure.message}`, { cause: failure });
+};
+
+/** A terminal that can be drawn on is on stdout. */
+export const canDraw = (): boolean =>
+  isatty(STDOUT) && !["dumb", "unknown", "", undefined].includes(process.env["TERM"]);
 
 /** Writes a line to stderr; a closed stderr is nothing to fail for. */
 export const printError = (line: string): void => {
