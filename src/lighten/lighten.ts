@@ -3,7 +3,7 @@ import type { Classification, HeavyRun } from "../classify/classify.js";
 import { commandName } from "../shell/names.js";
 import { optionNames } from "../shell/options.js";
 import type { Run } from "../shell/simple-command.js";
-import type { ShellWord } from "../shell/word.js";
+import { isKnown, type ShellWord } from "../shell/word.js";
 import type { WorkerOption, WorkerVariable } from "../tools/schema.js";
 import { applyChanges, type Change } from "./edits.js";
 import { capHeap, type Lightened } from "./heap.js";
@@ -138,7 +138,7 @@ const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | unde
   if (isSerial(found.run.words.slice(0, until), option)) return undefined;
   const given = givenWorkers(found, options.cpus);
   if (given.length > 0) return lowerGiven(found.run, given, option, workers);
-  if (option.add === undefined || workers >= options.cpus) return undefined;
+  if (option.add === undefined || workers >= options.cpus || isOpen(found, until)) return undefined;
   const index = option.add === "end" ? until : found.work.subcommandAt + 1;
   return insertWords(found.run, index, writeWorkers(option, workers), nameOf(found.run), workers);
 };
@@ -156,15 +156,41 @@ const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened 
   const first = dashes ? work.scanned.zoneEnd + 1 : work.subcommandAt + 1;
   const handed = run.words.slice(first);
   const end = run.words.length;
+  // Behind a `--` of its own the tool would take options for operands.
+  const second = handed.findIndex(({ value }) => value === "--");
+  const ownDashes = dashes ? (second < 0 ? end : first + second) : work.scanned.zoneEnd;
   const given = findWorkers(run.words, Math.min(first, end), end, option, options.cpus);
   if (isSerial(handed, option)) return undefined;
-  if (given.length > 0) return lowerGiven(run, given, option, workers);
+  if (given.length > 0) return lowerGiven(run, given, option, workers, nameOf(inner.run));
   // Given in the script itself: a second one could contradict it.
   if (givenWorkers(inner, options.cpus).length > 0 || isSerial(inner.run.words, option)) return undefined;
   if (option.add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length)
     return undefined;
+  if (isOpen(inner, inner.run.words.length) || handed.some(isSplit)) return undefined;
   const words = writeWorkers(option, workers);
-  return insertWords(run, end, dashes && !hasDashes ? ["--", ...words] : words, nameOf(inner.run), workers);
+  return insertWords(
+    run,
+    Math.min(ownDashes, end),
+    dashes && !hasDashes ? ["--", ...words] : words,
+    nameOf(inner.run),
+    workers,
+  );
+};
+
+/** An expansion out of quotes may become any words, a worker option among them. */
+const isSplit = ({ value, source }: ShellWord): boolean => !isKnown(value) && source.startsWith("$");
+
+/**
+ * Whether an option put at the end could contradict what is not known, or become the value of an option that
+ * has none yet.
+ */
+const isOpen = ({ run, work }: HeavyRun, until: number): boolean => {
+  const { options } = work.scanned;
+  const values = new Set(options.map(({ valueIndex }) => valueIndex));
+  const lacksValue = options.some(({ valueIndex }) => valueIndex >= Math.min(until, run.words.length));
+  return (
+    lacksValue || run.words.some((word, index) => index > 0 && index < until && !values.has(index) && isSplit(word))
+  );
 };
 
 const nameOf = (run: Run): string => commandName(run.words[0]?.value ?? "");
@@ -192,6 +218,7 @@ const lowerGiven = (
   given: readonly GivenWorkers[],
   option: WorkerOption,
   workers: number,
+  name: string = nameOf(run),
 ): Lightened | undefined => {
   const changes: Change[] = [];
   const lines: string[] = [];
@@ -206,9 +233,7 @@ const lowerGiven = (
     if (apart !== undefined && valueIndex !== undefined) {
       changes.push({ at: "word", simple: run.simple, index: run.at + valueIndex, source: replaced.value });
     }
-    lines.push(
-      describe(nameOf(run), workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]),
-    );
+    lines.push(describe(name, workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]));
   }
   return changes.length > 0 ? { changes, lines } : undefined;
 };
