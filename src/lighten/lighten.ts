@@ -125,7 +125,11 @@ const givenWorkers = (found: HeavyRun, cpus: number): GivenWorkers[] => {
 
 const isSerial = (words: readonly ShellWord[], option: WorkerOption): boolean => {
   const serial = optionNames(option.serial);
-  return words.some(({ value }) => serial.has(value));
+  // `--runInBand=false` and `--no-runInBand` are somebody's decision as well.
+  return words.some(
+    ({ value }) =>
+      serial.has(value.split("=")[0] ?? "") || serial.has(value) || serial.has(value.replace(/^--no-/, "--")),
+  );
 };
 
 const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | undefined => {
@@ -184,13 +188,18 @@ const isSplit = ({ value, source }: ShellWord): boolean => !isKnown(value) && so
  * Whether an option put at the end could contradict what is not known, or become the value of an option that
  * has none yet.
  */
-const isOpen = ({ run, work }: HeavyRun, until: number): boolean => {
+const isOpen = (found: HeavyRun, until: number): boolean => {
+  const { run, work } = found;
   const { options } = work.scanned;
-  const values = new Set(options.map(({ valueIndex }) => valueIndex));
-  const lacksValue = options.some(({ valueIndex }) => valueIndex >= Math.min(until, run.words.length));
-  return (
-    lacksValue || run.words.some((word, index) => index > 0 && index < until && !values.has(index) && isSplit(word))
-  );
+  const values = new Set(options.filter(({ value }) => value !== undefined).map(({ valueIndex }) => valueIndex));
+  if (options.some(({ valueIndex }) => valueIndex >= Math.min(until, run.words.length))) return true;
+  // `-iw4`: letters behind one dash, which are not taken apart here.
+  const names = (workerOption(found)?.options ?? "").split(" ");
+  const letters = names.filter((name) => /^-\w$/.test(name)).map((name) => name.slice(1));
+  const isCluster = ({ value }: ShellWord): boolean =>
+    /^-[A-Za-z]{2}/.test(value) && letters.some((letter) => value.includes(letter));
+  const own = run.words.filter((_word, index) => index > 0 && index < until && !values.has(index));
+  return own.some((word) => isSplit(word) || (work.entry.singleDash !== true && isCluster(word)));
 };
 
 const nameOf = (run: Run): string => commandName(run.words[0]?.value ?? "");
@@ -228,6 +237,13 @@ const lowerGiven = (
     const own = run.words[index];
     const apart = valueIndex !== undefined && valueIndex !== index ? run.words[valueIndex] : undefined;
     if (own === undefined || !own.exact || apart?.exact === false) continue;
+    if (lines.length > 0 && workers === 1 && option.writeOne !== undefined) {
+      // The words for one worker stand there already.
+      for (const at of new Set([index, valueIndex ?? index])) {
+        changes.push({ at: "word", simple: run.simple, index: run.at + at, source: undefined });
+      }
+      continue;
+    }
     const replaced = replaceWorkers(worker, option, workers);
     changes.push({ at: "word", simple: run.simple, index: run.at + index, source: replaced.own });
     if (apart !== undefined && valueIndex !== undefined) {

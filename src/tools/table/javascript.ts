@@ -191,7 +191,8 @@ export const JAVASCRIPT: readonly Tool[] = [
     other: "test",
     bare: "test",
     workers: {
-      options: "--maxWorkers --max-workers --poolOptions.forks.maxForks --poolOptions.threads.maxThreads",
+      options:
+        "--maxWorkers --max-workers --minWorkers --min-workers --poolOptions.forks.maxForks --poolOptions.threads.maxThreads",
       write: "--maxWorkers={n}",
       serial:
         "--no-file-parallelism --fileParallelism=false --poolOptions.threads.singleThread --poolOptions.forks.singleFork",
