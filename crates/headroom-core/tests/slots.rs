@@ -6,6 +6,7 @@ mod support;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::num::NonZeroU32;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -94,22 +95,34 @@ impl Log {
         fs::read_to_string(&self.0).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    fn count(&self, line: &str) -> usize {
-        self.lines().iter().filter(|found| *found == line).count()
+    /// Names of those who came in, in that order.
+    fn came_in(&self) -> Vec<String> {
+        let name = |line: &String| Some(line.strip_prefix("in ")?.split(' ').next()?.to_owned());
+        self.lines().iter().filter_map(name).collect()
     }
 
-    /// Fails when more were inside than the highest limit among them. A lower one may be passed in the log: who
-    /// has it came in first, and was faster to take the slot than to write it down. Who is about to be killed
-    /// counts no longer: nobody can tell when the kernel lets go of their slot.
+    /// How long it is by now: what others have written is before this.
+    fn position(&self) -> u64 {
+        fs::metadata(&self.0).map_or(0, |file| file.len())
+    }
+
+    /// Fails when more than the highest limit were inside at once, or when somebody came in although as many
+    /// as their own limit were inside from before they asked until they were in. Between taking a slot and
+    /// writing it down another one may take and write, so less than that proves nothing. Who is about to be
+    /// killed counts no longer: nobody can tell when the kernel lets go of their slot.
     fn assert_limits_were_kept(&self) {
-        let (mut inside, mut doomed) = (Vec::new(), Vec::new());
+        let (mut inside, mut doomed): (Vec<(String, u64)>, Vec<String>) = (Vec::new(), Vec::new());
+        let (mut position, mut highest) = (0, 0);
         for line in self.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let name = words[1].to_owned();
             match words[0] {
                 "in" if !doomed.contains(&name) => {
-                    inside.push((name, words[2].parse::<usize>().unwrap()));
-                    let highest = inside.iter().map(|(_, limit)| *limit).max().unwrap_or(0);
+                    let (limit, asked): (usize, u64) = (words[2].parse().unwrap(), words[3].parse().unwrap());
+                    highest = limit.max(highest);
+                    let certain = inside.iter().filter(|(_, came_in)| *came_in < asked).count();
+                    assert!(certain < limit, "{line}: {inside:?} were inside");
+                    inside.push((name, position));
                     assert!(inside.len() <= highest, "{line}: {inside:?} are inside");
                 }
                 "out" => inside.retain(|(other, _)| *other != name),
@@ -119,6 +132,7 @@ impl Log {
                 }
                 _ => {}
             }
+            position += line.len() as u64 + 1;
         }
     }
 }
@@ -153,9 +167,10 @@ fn take_turns(runtime: &RuntimeDir) {
     for _ in 0..turns {
         let mut waiter = join(runtime, limit, &name).unwrap();
         log.add(&format!("joined {name}"));
-        let slot = loop {
+        let (slot, asked) = loop {
+            let asked = log.position();
             if let Turn::Taken(slot) = waiter.try_take().unwrap() {
-                break slot;
+                break (slot, asked);
             }
             // The test is gone.
             if rustix::process::getppid() != parent {
@@ -163,7 +178,7 @@ fn take_turns(runtime: &RuntimeDir) {
             }
             std::thread::sleep(Duration::from_micros(500));
         };
-        log.add(&format!("in {name} {limit}"));
+        log.add(&format!("in {name} {limit} {asked}"));
         std::thread::sleep(Duration::from_micros(200));
         log.add(&format!("out {name}"));
         drop(slot);
@@ -224,6 +239,22 @@ fn a_job_does_not_keep_the_slot_of_who_started_it() {
     let _slot = taken(&mut folder.join(1));
 }
 
+/// A child between fork and exec has the descriptor too, and is not asked to close it.
+#[test]
+fn a_slot_is_given_back_although_its_descriptor_was_copied() {
+    let folder = Folder::new();
+    let slot = taken(&mut folder.join(1));
+    let own = folder.slots().join("slot-0");
+    let is_own = |fd: &i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|path| path == own);
+    let numbers = fs::read_dir("/proc/self/fd").unwrap();
+    let fd = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).find(is_own).unwrap();
+    // SAFETY: it is the slot's, which is open until it is dropped below.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let _copy = borrowed.try_clone_to_owned().unwrap();
+    drop(slot);
+    let _slot = taken(&mut folder.join(1));
+}
+
 #[test]
 fn eight_processes_never_hold_more_than_the_limit() {
     for limits in [[2, 2], [1, 1], [1, 2]] {
@@ -234,8 +265,7 @@ fn eight_processes_never_hold_more_than_the_limit() {
             kids.iter_mut().all(|kid| kid.0.try_wait().unwrap().is_some_and(|status| status.success()))
         });
         folder.log().assert_limits_were_kept();
-        let turns = folder.log().lines().iter().filter(|line| line.starts_with("in ")).count();
-        assert_eq!((turns, folder.tickets()), (160, Vec::new()));
+        assert_eq!((folder.log().came_in().len(), folder.tickets()), (160, Vec::new()));
         assert_eq!(folder.list(), Listing::default());
     }
 }
@@ -248,7 +278,7 @@ fn processes_have_their_turns_in_the_order_of_their_arrival() {
     let mut kids = Vec::new();
     for name in &names {
         kids.push(folder.taker(name, 1, 1));
-        wait_until("it has joined", || folder.log().count(&format!("joined {name}")) == 1);
+        wait_until("it has joined", || folder.log().lines().contains(&format!("joined {name}")));
     }
     let shown: Vec<String> = folder.list().waiting.into_iter().map(|waiter| waiter.description.unwrap()).collect();
     assert_eq!(shown, names);
@@ -256,13 +286,7 @@ fn processes_have_their_turns_in_the_order_of_their_arrival() {
     for kid in &mut kids {
         wait_until("it has had its turn", || kid.0.try_wait().unwrap().is_some());
     }
-    let order: Vec<String> = folder
-        .log()
-        .lines()
-        .iter()
-        .filter_map(|line| line.strip_prefix("in ")?.strip_suffix(" 1").map(str::to_owned))
-        .collect();
-    assert_eq!(order, names);
+    assert_eq!(folder.log().came_in(), names);
 }
 
 #[test]
@@ -283,10 +307,10 @@ fn whoever_is_killed_loses_no_slot_and_blocks_nobody() {
         kids[victim] = (n, folder.taker(&name(n), limit(n), u32::MAX));
         // Everybody goes on, the new one as well.
         if n % 10 == 0 {
-            let before = folder.log().lines().len();
+            let before = folder.log().came_in().len();
             wait_until("everybody has had a turn since", || {
-                let lines = folder.log().lines();
-                kids.iter().all(|(n, _)| lines[before..].contains(&format!("in {} {}", name(*n), limit(*n))))
+                let came_in = folder.log().came_in();
+                kids.iter().all(|(n, _)| came_in[before..].contains(&name(*n)))
             });
         }
     }
@@ -520,7 +544,8 @@ fn fill_disk(runtime: &RuntimeDir) {
     drop(held);
     let filler = runtime.path().join("filler");
     let mut file = File::create(&filler).unwrap();
-    while file.write_all(&[0; 4096]).is_ok() {}
+    let mut use_up_room = || while file.write_all(&[0; 4096]).is_ok() {};
+    use_up_room();
 
     let mut waiter = join(runtime, 1, &"y".repeat(9000)).unwrap();
     let listing = list(&system(), runtime).unwrap();
@@ -528,10 +553,13 @@ fn fill_disk(runtime: &RuntimeDir) {
     let slot = taken(&mut waiter);
     let holder = &list(&system(), runtime).unwrap().holders[0];
     assert!(holder.is_alive && holder.description.is_none(), "what is written fits into the old block: {holder:?}");
+    use_up_room();
     let mut other = join(runtime, 2, "other").unwrap();
     let second = taken(&mut other);
     assert_eq!(list(&system(), runtime).unwrap().holders[1].process, None);
+    assert!(!second.describe("still full"));
     fs::remove_file(filler).unwrap();
+    drop(file);
     assert!(second.describe("room again") && slot.describe("room again"));
 }
 
