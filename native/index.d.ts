@@ -41,6 +41,28 @@ export declare class SignalPassing {
 }
 
 /**
+ * A place in the line for a slot, then the slot. Given up by `leave`, at the end of this process however it
+ * comes, and when this object is collected: keep it.
+ */
+export declare class SlotQueue {
+  /**
+   * Joins the line in a runtime directory (from `runtimeDirectory`), to take a slot when fewer than `limit`
+   * are held. `description` is what `listSlots` gives of it, secrets masked, below 64 KiB as a JSON string.
+   * Throws where the directory does not allow for taking turns.
+   */
+  static join(runtimeDir: string, limit: number, description: string): SlotQueue
+  /** Takes a slot if it is our turn. Never waits: ask again after a while. A slot once taken stays taken. */
+  tryTake(): SlotTurn
+  /**
+   * Replaces the description. `false` when it could not be written (a full disk, or the line was left);
+   * the place is held all the same.
+   */
+  describe(description: string): boolean
+  /** Gives the slot back, or leaves the line. Leaving twice is fine. */
+  leave(): void
+}
+
+/**
  * Takes over jobs without a kernel limit whose starter is gone, now and once a second for as long as this
  * process lives: a thread each enforces the cap. Answers how many were taken over now.
  */
@@ -186,6 +208,9 @@ export declare function listJobs(runtimeDir: string, remove: boolean): Array<Job
 /** Every process with memory of its own, in the order of their numbers. Kernel threads are left out. */
 export declare function listProcesses(): Array<ProcessView>
 
+/** Lists who holds a slot and who waits for one, over all processes of this user. Changes nothing. */
+export declare function listSlots(runtimeDir: string): SlotList
+
 /** Measures the memory that this process could get. */
 export declare function measureMemory(): Memory
 
@@ -285,6 +310,34 @@ export interface RuntimeDirectory {
 
 /** Sends a signal to a process through a pidfd; `false` when it is gone. */
 export declare function signalProcess(pid: number, signal: number): boolean
+
+/** Everybody who takes turns at one moment. */
+export interface SlotList {
+  /** Who holds a slot, by its number. */
+  holders: Array<SlotUser>
+  /** Who waits, first come first. */
+  waiting: Array<SlotUser>
+}
+
+/** Whether a slot is ours, and who comes first. */
+export interface SlotTurn {
+  /** It is ours. */
+  taken: boolean
+  /** How many wait before us; 0 when we are the first and every slot is held. */
+  ahead: number
+}
+
+/** Somebody who holds a slot or waits for one: the kernel says so. */
+export interface SlotUser {
+  /** The slot's number, or that of the place in the line. */
+  number: number
+  /** Its process; `null` when it could not be written down. */
+  pid: number | null
+  /** Whether that very process runs, not another one with its number. */
+  alive: boolean
+  /** The description as it was given; `null` when it could not be written down. */
+  description: string | null
+}
 
 /** One line of a pressure file. */
 export interface Stall {

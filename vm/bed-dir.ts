@@ -1,7 +1,7 @@
 /**
  * The folder mounted at /mnt/host-bed in the guest: the test bed's own shell files, the script and the run's settings.
  */
-import { chmodSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { inGuestFile } from "./paths.js";
@@ -28,7 +28,9 @@ export const fillBedDir = (dir: string, settings: BedSettings): string => {
   mkdirSync(dir, { mode: 0o755 });
   for (const name of ["runner.sh", "lib.sh", "bin"]) cpSync(inGuestFile(name), join(dir, name), { recursive: true });
   // Packing may have lost the mode bits, and hermes must be able to read and run them.
-  for (const name of ["bin", "bin/hermes-do", "bin/user-do"]) chmodSync(join(dir, name), 0o755);
+  for (const name of ["bin", ...readdirSync(join(dir, "bin")).map((program) => `bin/${program}`)]) {
+    chmodSync(join(dir, name), 0o755);
+  }
   if (typeof settings.script !== "string") writeFileSync(join(dir, "script.sh"), settings.script.text, { mode: 0o644 });
 
   const nonce = `@@bed-${randomBytes(6).toString("hex")}`;

@@ -10,7 +10,12 @@ export type Situation =
   | "as_root"
   | "in_container"
   | "in_readonly_container"
-  | "in_readonly_cgroupfs";
+  | "in_readonly_cgroupfs"
+  | "in_container_with_bus"
+  | "in_sandbox";
+
+/** What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, logins that come and go. */
+export type Extra = "greedy" | "logins";
 
 export interface Cell {
   situation: Situation;
@@ -25,8 +30,7 @@ export interface Boot {
   isShort: boolean;
   options: Partial<Pick<GuestOptions, "kernelArgs" | "swap" | "swapMb" | "userManager" | "memoryMb">>;
   cells: Cell[];
-  /** Three greedy jobs at once beside a heartbeat. */
-  isGreedy?: boolean;
+  extras?: Extra[];
 }
 
 const USUAL: Cell[] = [
@@ -49,6 +53,7 @@ const usual = (suite: Suite, isShort: boolean): Boot => ({
   isShort,
   options: {},
   cells: USUAL,
+  extras: ["logins"],
 });
 
 /** Every boot. The short matrix is what continuous integration runs. */
@@ -62,6 +67,16 @@ export const BOOTS: readonly Boot[] = [
     isShort: true,
     options: { userManager: "none" },
     cells: CONTAINERS,
+  },
+  {
+    name: "bookworm, other pid namespaces",
+    suite: "bookworm",
+    isShort: true,
+    options: {},
+    cells: [
+      { situation: "in_container_with_bus", mode: "cgroup2" },
+      { situation: "in_sandbox", mode: "userspace" },
+    ],
   },
   {
     name: "bookworm, no memory controller, no PSI",
@@ -107,7 +122,7 @@ export const BOOTS: readonly Boot[] = [
     isShort: true,
     options: { swap: "zram", swapMb: 512 },
     cells: [],
-    isGreedy: true,
+    extras: ["greedy"],
   },
   {
     name: "trixie, disk swap, greedy jobs",
@@ -115,6 +130,6 @@ export const BOOTS: readonly Boot[] = [
     isShort: false,
     options: { swap: "disk", swapMb: 512 },
     cells: [],
-    isGreedy: true,
+    extras: ["greedy"],
   },
 ];

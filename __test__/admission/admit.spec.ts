@@ -47,15 +47,16 @@ test("a learned peak waits for running jobs, if the machine can give as much at 
   t.like(admit(input({ learnedPeakMb: 9000 })), { admitted: true });
 });
 
+const small = (availableMb: number) =>
+  admit(
+    input({
+      memory: { available_mb: availableMb, total_mb: 420, swap_free_mb: 0, swap_total_mb: 0 },
+      reserveMb: 256,
+      minStartMb: 192,
+    }),
+  );
+
 test("a machine too small for its reserve keeps half of it, and says so", (t) => {
-  const small = (availableMb: number) =>
-    admit(
-      input({
-        memory: { available_mb: availableMb, total_mb: 420, swap_free_mb: 0, swap_total_mb: 0 },
-        reserveMb: 256,
-        minStartMb: 192,
-      }),
-    );
   const found = small(300);
   t.like(found, { admitted: true, capMb: 172 });
   t.regex((found.admitted && found.told) || "", /420 MB, too little/);

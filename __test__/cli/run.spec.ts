@@ -211,7 +211,7 @@ test("a script without a first line runs, as in a shell", async (t) => {
 test("a working directory that is gone is told, whatever else", async (t) => {
   const gone = join(scratch, "gone");
   mkdirSync(gone);
-  const script = `cd ${gone} && rmdir ${gone} && exec ${process.execPath} ${CLI} run -- true`;
+  const script = `cd ${gone} && rmdir ${gone} && exec ${process.execPath} ${CLI} run --no-queue -- true`;
   const child = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "pipe"] });
   const result = await finishCli(child);
   t.is(result.code, 126);
@@ -241,7 +241,7 @@ test("a report goes through a link and leaves the link alone", async (t) => {
 
 test("a report to an open descriptor is appended to what is there", async (t) => {
   const file = join(scratch, "appended");
-  const script = `exec > ${file}; ${process.execPath} ${CLI} run --report /dev/stdout -- echo first; echo last`;
+  const script = `exec > ${file}; ${process.execPath} ${CLI} run --no-queue --report /dev/stdout -- echo first; echo last`;
   await finishCli(spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "inherit"] }));
   const text = readFileSync(file, "utf8");
   t.regex(text, /^first\n\{[^]*\}\nlast\n$/);
@@ -267,13 +267,13 @@ test("an old report does not survive a job that could not start", async (t) => {
 });
 
 test("closed streams are no reason to fail", async (t) => {
-  const closed = spawn("sh", ["-c", `${process.execPath} ${CLI} run -- sh -c 'exit 6' <&- >&- 2>&-`]);
+  const closed = spawn("sh", ["-c", `${process.execPath} ${CLI} run --no-queue -- sh -c 'exit 6' <&- >&- 2>&-`]);
   const [code] = (await once(closed, "exit")) as [number];
   t.is(code, 6);
 });
 
 test("a reader that goes away ends the writer, not headroom", async (t) => {
-  const script = `${process.execPath} ${CLI} run -- sh -c 'while :; do echo line; done' | head -n 1; echo "$?"`;
+  const script = `${process.execPath} ${CLI} run --no-queue -- sh -c 'while :; do echo line; done' | head -n 1; echo "$?"`;
   const child = spawn("bash", ["-c", `set -o pipefail; ${script}`], { stdio: ["ignore", "pipe", "pipe"] });
   const result = await finishCli(child);
   t.regex(result.stdout, /^line\n/);
@@ -368,7 +368,7 @@ test("--mode off holds nothing and says so in the report", async (t) => {
 test("a terminal passes through, and Ctrl-C reaches the command once", async (t) => {
   const log = join(scratch, "tty.log");
   const inner = `trap "echo INT >> ${log}" INT; test -t 0 && test -t 1 && echo tty >> ${log}; echo ready; sleep 20; sleep 0.2; exit 7`;
-  const command = `${process.execPath} ${CLI} run -- bash -c '${inner.replaceAll("'", "'\\''")}'`;
+  const command = `${process.execPath} ${CLI} run --no-queue -- bash -c '${inner.replaceAll("'", "'\\''")}'`;
   const child = spawn("script", ["-qec", command, "/dev/null"], { stdio: ["pipe", "pipe", "pipe"] });
   let shown = "";
   child.stdout.on("data", (chunk) => (shown += String(chunk)));
@@ -384,7 +384,7 @@ test("standard streams stay in blocking mode for the job", async (t) => {
   const pipe = join(scratch, "blocking");
   await once(spawn("mkfifo", [pipe]), "exit");
   const reader = openSync(pipe, "r+");
-  const script = `${process.execPath} ${CLI} run -- sh -c 'grep flags /proc/self/fdinfo/1 >&2' > ${pipe}`;
+  const script = `${process.execPath} ${CLI} run --no-queue -- sh -c 'grep flags /proc/self/fdinfo/1 >&2' > ${pipe}`;
   const result = await finishCli(spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "pipe"] }));
   closeSync(reader);
   const flags = Number.parseInt(/flags:\s*(\d+)/.exec(result.stderr)?.[1] ?? "", 8);

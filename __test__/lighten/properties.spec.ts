@@ -125,7 +125,7 @@ test(`${ROUNDS} mutated texts: nothing throws, and what is rewritten stays the s
     if (!classified.heavy || classified.problem !== undefined) t.fail(`must be left alone: ${label}`);
     if (result.changes.length === 0) t.fail(`a change is not told: ${label}`);
     // A computed number of workers takes its own command along (`-j$(nproc)`).
-    const isComputed = /\$\(|`/.test(text);
+    const isComputed = /\$\(|`|\$\{\s/.test(text);
     if (!isComputed && programs(text).join("\n") !== programs(result.text).join("\n"))
       t.fail(`other programs: ${label}`);
     if (!containsInOrder(result.text, outsideHeavy(text))) t.fail(`changed outside of heavy commands: ${label}`);

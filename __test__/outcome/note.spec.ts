@@ -1,6 +1,7 @@
 import test from "ava";
 import type { EndedEvent } from "../../src/job/events.js";
 import { classify } from "../../src/classify/classify.js";
+import type { Mode } from "../../src/modes/mode.js";
 import { describeWork } from "../../src/outcome/next-step.js";
 import { buildNote, quote, type NoteContext } from "../../src/outcome/note.js";
 import { buildReport } from "../../src/outcome/report.js";
@@ -12,6 +13,7 @@ const noteFor = (
   text = "npm test",
   possibleCapMb = 100,
   context: Partial<NoteContext> = {},
+  mode: Mode = (change.cap_kills ?? 0) > 0 ? "userspace" : "cgroup2",
 ): string | undefined => {
   const ended: EndedEvent = {
     ending: { exit_code: 1 },
@@ -23,10 +25,11 @@ const noteFor = (
     left_running: [],
     escaped: 0,
     ended_by_signal: null,
+    pool_stopped: false,
     took_ms: 1,
     ...change,
   };
-  const report = buildReport({ memoryMb: 300, swapMb: 0, mode: ended.cap_kills > 0 ? "userspace" : "cgroup2" }, ended);
+  const report = buildReport({ memoryMb: 300, swapMb: 0, mode }, ended);
   return buildNote(report, ended, { text, work: describeWork(classify(text)), possibleCapMb, ...context });
 };
 
@@ -77,6 +80,17 @@ test("kills that are not known by name are counted", (t) => {
 
 test("processes that left the box are told", (t) => {
   t.regex(noteFor({ escaped: 1 }) ?? "", /1 process of the job moved out of its box/);
+});
+
+test("a job that was ended with its pool is told so, and how to keep the next one", (t) => {
+  const stopped = { ending: { signal: 15 }, pool_stopped: true };
+  t.regex(
+    noteFor(stopped, "npm test", 100, {}, "systemd-user") ?? "",
+    /exit code 143.*loginctl enable-linger \S+; then/,
+  );
+  t.notRegex(noteFor(stopped, "npm test", 100, {}, "systemd-system") ?? "", /linger/);
+  t.is(noteFor({ ...stopped, ended_by_signal: 15 }), undefined);
+  t.is(noteFor({ ...stopped, ending: { exit_code: 0 } }), undefined);
 });
 
 test("leftovers are named", (t) => {

@@ -15,6 +15,7 @@ const ended = (change: Partial<EndedEvent> = {}): EndedEvent => ({
   left_running: [],
   escaped: 0,
   ended_by_signal: null,
+  pool_stopped: false,
   took_ms: 1,
   ...change,
 });

@@ -2,15 +2,27 @@
 import { availableParallelism } from "node:os";
 import { createInterface } from "node:readline";
 import { resolve } from "node:path";
-import { automaticCapMb, DEFAULT_SWAP_MB } from "../admission/cap.js";
+import { automaticCapMb } from "../admission/cap.js";
 import { HeadroomError } from "../errors.js";
+import { dataDirectory } from "../events/log.js";
 import { explain, type Explanation, type ExplainOptions } from "../explain/explain.js";
 import { measureMemory } from "../memory.js";
 import { probeModes } from "../modes/choose.js";
+import { normaliseCommand, projectDirectory } from "../peaks/key.js";
+import { PeakStore } from "../peaks/store.js";
+import { loadSettings } from "../settings/load.js";
 import { loadNative } from "../native.js";
 import { quoteWords } from "../shell/quote.js";
-import { parseBatchLine } from "../explain/batch.js";
-import { formatMb, printLine, stdoutPaint, terminalWidth, wrapText, type Paint } from "./terminal.js";
+import {
+  formatMb,
+  printError,
+  printLine,
+  stderrPaint,
+  stdoutPaint,
+  terminalWidth,
+  wrapText,
+  type Paint,
+} from "./terminal.js";
 
 export interface ExplainCommandOptions {
   json?: boolean;
@@ -18,10 +30,11 @@ export interface ExplainCommandOptions {
   cwd?: string;
   cpus?: number;
   cap?: number;
+  set?: string[];
 }
 
 export const explainCommand = async (words: string[], options: ExplainCommandOptions): Promise<number> => {
-  const defaults = measured(options);
+  const defaults = await measured(options);
   if (options.batch) {
     if (words.length > 0) throw new HeadroomError("E_USAGE", "with --batch the commands come from standard input");
     return explainBatch(defaults);
@@ -43,15 +56,28 @@ export const explainCommand = async (words: string[], options: ExplainCommandOpt
 };
 
 /** What this machine gives, where the options do not say. */
-const measured = ({ cpus, cap }: ExplainCommandOptions): ExplainOptions => {
+const measured = async ({ cpus, cap, set = [] }: ExplainCommandOptions): Promise<ExplainOptions> => {
   const native = loadNative();
   const mode = native === undefined ? "off" : (probeModes(native).usable[0]?.mode ?? "off");
   const capMb = cap ?? (native === undefined ? 0 : automaticCapMb(measureMemory(native)));
-  return { cpus: cpus ?? availableParallelism(), capMb, swapMb: DEFAULT_SWAP_MB, mode };
+  const { settings, patterns, problems } = await loadSettings({ environment: process.env, set });
+  const paint = stderrPaint();
+  for (const problem of problems) printError(`${paint("yellow", "headroom:")} ${problem}`);
+  const peaks = new PeakStore(dataDirectory(process.env));
+  return {
+    cpus: cpus ?? availableParallelism(),
+    capMb,
+    swapMb: settings.swap_mb,
+    mode,
+    lightens: settings.lighten,
+    ...(patterns === undefined ? {} : { patterns }),
+    learnedPeakMb: (cwd, classified) => peaks.recall(projectDirectory(cwd), normaliseCommand(classified))?.peak_mb,
+  };
 };
 
 /** One JSON object a line in, one a line out, in the same order. A bad line is answered and goes on. */
 const explainBatch = async (defaults: ExplainOptions): Promise<number> => {
+  const { parseBatchLine } = await import("../explain/batch.js");
   let failed = 0;
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     if (line.trim() === "") continue;

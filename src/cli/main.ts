@@ -2,16 +2,22 @@
 import { Command, CommanderError, Option } from "commander";
 import { HeadroomError } from "../errors.js";
 import { ownVersion } from "../native.js";
+import type { EventsOptions } from "./events.js";
 import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
 import type { StatusOptions } from "./status.js";
-import { parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
+import { parseCount, parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
 import { printError, printLine, stderrPaint } from "./terminal.js";
 
 const USAGE_EXIT_CODE = 2;
 
 const modeOption = (): Option =>
   new Option("--mode <mode>", "hold the job this way instead of the best that works here").argParser(parseMode);
+
+const setOption = (): Option =>
+  new Option("--set <key=value>", "a setting for this command; may be repeated")
+    .argParser((word: string, before: string[]) => [...before, word])
+    .default([], "none");
 
 const buildProgram = (): Command => {
   const program = new Command("hermes-headroom")
@@ -28,7 +34,8 @@ const buildProgram = (): Command => {
     .option("--swap <MB>", "swap beyond the cap, -1 for no limit (default: 256)", parseSwapMb)
     .addOption(modeOption())
     .option("--report <file>", "write what happened to this file, as JSON")
-    .option("--no-queue", "do not wait for other heavy jobs (this release never waits)")
+    .option("--no-queue", "do not wait for other jobs, nor for memory")
+    .addOption(setOption())
     .option("--auto", "run light commands as if headroom were not there")
     .option("--verbose", "say at the end how it went, even if all went well")
     .option("--json", "print what happened as one line of JSON on stderr")
@@ -46,6 +53,7 @@ const buildProgram = (): Command => {
     .option("--cwd <dir>", "where it would run (default: here)")
     .option("--cpus <N>", "as if there were so many CPUs", parseCpus)
     .option("--cap <MB>", "as if that were the memory cap", parseMemoryMb)
+    .addOption(setOption())
     .passThroughOptions()
     .action(async (text: string[], options: ExplainCommandOptions) => {
       const { explainCommand } = await import("./explain.js");
@@ -64,10 +72,21 @@ const buildProgram = (): Command => {
     .command("status")
     .description("memory, running jobs and the largest processes")
     .option("--json", "print it as JSON")
+    .addOption(setOption())
     .option("--watch", "a live view; without a terminal, or with --json, print it every 2 s")
     .action(async (options: StatusOptions) => {
       const { statusCommand } = await import("./status.js");
       process.exitCode = await statusCommand(options);
+    });
+  program
+    .command("events")
+    .description("what happened to heavy jobs: waits, caps, peaks, kills")
+    .option("-n <N>", "how many of the last ones", parseCount, 20)
+    .option("--follow", "go on with what happens from now on")
+    .option("--json", "print JSON lines")
+    .action(async (options: EventsOptions) => {
+      const { eventsCommand } = await import("./events.js");
+      process.exitCode = await eventsCommand(options);
     });
   for (const command of [program, ...program.commands]) command.exitOverride();
   return program;

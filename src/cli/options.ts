@@ -30,6 +30,14 @@ export const parseSwapMb = (text: string): number => {
   return mb;
 };
 
+export const parseCount = (text: string): number => {
+  const count = wholeNumber(text);
+  if (count === undefined || count < 0) {
+    throw new InvalidArgumentError(`It takes a whole number, such as 20, not ${JSON.stringify(text)}.`);
+  }
+  return count;
+};
+
 /** More than any machine has. */
 const MOST_CPUS = 4096;
 

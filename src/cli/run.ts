@@ -1,23 +1,28 @@
 /** `hermes-headroom run`: one job from the command line. */
 import { availableParallelism } from "node:os";
-import { automaticCapMb, DEFAULT_SWAP_MB } from "../admission/cap.js";
 import { poolLimits } from "../admission/pool.js";
+import { automaticCapMb } from "../admission/cap.js";
+import { classify, type Classification } from "../classify/classify.js";
+import { diskFiles } from "../classify/scripts/files.js";
 import { HeadroomError } from "../errors.js";
 import { adoptJobs } from "../job/adopt.js";
-import { runUnboxed } from "../job/unboxed.js";
 import { startJob, type FailedStart, type JobRequest } from "../job/start.js";
+import { runUnboxed } from "../job/unboxed.js";
+import { heapMb } from "../lighten/limits.js";
+import { lightenWords, type LightenedWords } from "../lighten/words.js";
 import { measureMemory } from "../memory.js";
 import { candidates, faults, probeModes } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
 import { loadNative, nativeStatus, type Native } from "../native.js";
-import { classify } from "../classify/classify.js";
-import { diskFiles } from "../classify/scripts/files.js";
-import { lightenWords } from "../lighten/words.js";
-import { quoteWords } from "../shell/quote.js";
 import { commandText } from "../outcome/command-text.js";
 import { describeWork } from "../outcome/next-step.js";
-import { buildNote } from "../outcome/note.js";
+import { buildNote, quote } from "../outcome/note.js";
 import { buildReport, exitCodeOf, type HeadroomReport } from "../outcome/report.js";
+import { JobDiary } from "../run/diary.js";
+import { runTurn } from "../run/turn.js";
+import { resolveSettings } from "../settings/auto.js";
+import { loadSettings } from "../settings/load.js";
+import { quoteWords } from "../shell/quote.js";
 import { ReportFile } from "./report-file.js";
 import { formatMb, formatSeconds, printError, stderrPaint } from "./terminal.js";
 
@@ -26,14 +31,18 @@ export interface RunOptions {
   swap?: number;
   mode?: Mode;
   report?: string;
+  /** False with `--no-queue`. */
+  queue?: boolean;
   /** Light commands are run as if headroom were not there. */
   auto?: boolean;
   verbose?: boolean;
   json?: boolean;
+  set?: string[];
 }
 
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
+const REFUSED = 75;
 
 /** Runs the command and answers the exit code to end with. */
 export const runCommand = async (words: string[], options: RunOptions): Promise<number> => {
@@ -41,41 +50,78 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const native = loadNative();
   if (!native) return runWithoutAddon(words, options, reportFile);
   checkWorkingDirectory();
+  const { settings, patterns, problems } = await loadSettings({ environment: process.env, set: options.set ?? [] });
+  if (settings.mode === "off" && options.mode === undefined) return runLikeThis(words, options, reportFile);
+  problems.forEach(warn);
+
+  const cwd = process.cwd();
   const source = quoteWords(words);
-  const classified = classify(source, { cwd: process.cwd(), files: diskFiles });
-  if (options.auto && !classified.heavy) {
-    reportFile?.write(unboxedReport(options));
-    return runUnboxed(words);
+  const classified = classify(source, { cwd, files: diskFiles, ...(patterns === undefined ? {} : { patterns }) });
+  if (options.auto && !classified.heavy) return runLikeThis(words, options, reportFile);
+
+  const work = describeWork(classified);
+  const text = commandText(words);
+  const diary = new JobDiary(process.env, { command: text, kind: work.kind, cwd, classified });
+  const memory = measureMemory(native);
+  const resolved = resolveSettings(settings, memory);
+  const askedMb = options.memory;
+  const learnedPeakMb = diary.learnedPeakMb();
+  const swapMb = options.swap ?? settings.swap_mb;
+  if (settings.mode === "observe") {
+    const capMb = askedMb ?? automaticCapMb(memory);
+    const would = settings.lighten ? lightened(native, words, source, classified, capMb) : undefined;
+    diary.write({ event: "observe", cap_mb: capMb, ...(would === undefined ? {} : { lightened: would.changes }) });
+    return runLikeThis(words, options, reportFile);
   }
 
-  // From here on a signal is kept for the job instead of ending this process, so that no box is left behind.
-  const signals = native.SignalPassing.install();
-  native.collectOrphans();
   const probed = probeModes(native);
-  const modes = candidates(probed, options.mode);
+  const modes = candidates(probed, options.mode ?? (settings.isolate ? undefined : "off"));
   if (options.mode === undefined) faults(probed).forEach(warn);
   const { path: runtimeDir, problem } = native.runtimeDirectory();
-  if (runtimeDir === null) warn(`jobs are not on record: ${problem}`);
+  native.collectOrphans();
+  if (runtimeDir === null) warn(`jobs are not on record, and do not take turns: ${problem}`);
   else adoptJobs(native, runtimeDir, modes);
 
-  const memory = measureMemory(native);
-  const memoryMb = options.memory ?? automaticCapMb(memory);
-  const swapMb = options.swap ?? DEFAULT_SWAP_MB;
-  const text = commandText(words);
-  const work = describeWork(classified);
-  const raw = rawWords(native, words);
-  const lightened = lightenWords(words, source, classified, {
-    capMb: memoryMb,
-    cpus: availableParallelism(),
-    environment: process.env,
+  let isWaiting = false;
+  const isInsideJob = process.env["HEADROOM_JOB_ID"] !== undefined;
+  const turn = await runTurn({
+    native,
+    runtimeDir,
+    resolved,
+    queueTimeoutS: settings.queue_timeout_s,
+    request: {
+      command: text,
+      kind: work.kind,
+      pid: process.pid,
+      ...(askedMb === undefined ? {} : { askedMb }),
+      ...(learnedPeakMb === undefined ? {} : { learnedPeakMb }),
+    },
+    isAlone: options.queue === false || isInsideJob,
+    onWaiting: (reason) => {
+      if (!isWaiting) diary.write({ event: "queued", reason });
+      isWaiting = true;
+      if (!options.json) say(reason);
+    },
+    warn,
   });
-  // Words that are no UTF-8 cannot be read as a text, so they stay as they are.
-  const isText = raw.every((word, index) => word.toString() === words[index] && !words[index].includes("\uFFFD"));
-  const changes = isText ? lightened.changes : [];
-  if (!options.json) changes.forEach(tellChange);
+  const queuedS = Math.round(turn.queuedMs / 1000);
+  if (!turn.admitted) {
+    diary.write({ event: "refused", reason: turn.message, queued_s: queuedS });
+    return refuse(turn.message, text, queuedS, swapMb, options, reportFile);
+  }
+  if (turn.told !== undefined) warn(turn.told);
+  // From here on a signal is kept for the job instead of ending this process, so that no box is left behind.
+  const signals = native.SignalPassing.install();
+  const memoryMb = turn.capMb;
+  const made = settings.lighten ? lightened(native, words, source, classified, memoryMb) : undefined;
+  const changes = made?.changes ?? [];
+  if (!options.json) changes.forEach(say);
   const request: JobRequest = {
-    argv: changes.length > 0 ? lightened.words.map((word) => Buffer.from(word)) : raw,
-    variables: changes.length > 0 ? lightened.variables : [],
+    argv:
+      made === undefined || changes.length === 0
+        ? rawWords(native, words)
+        : made.words.map((word) => Buffer.from(word)),
+    variables: made?.variables ?? [],
     text,
     kind: work.kind,
     memoryMb,
@@ -89,23 +135,85 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const job = startJob(native, modes, request);
   job.warnings.forEach(warn);
   if (!job.started) return explainFailedStart(job);
+  diary.write({
+    event: "started",
+    job: job.id,
+    mode: job.mode,
+    cap_mb: memoryMb,
+    ...(changes.length > 0 ? { lightened: changes } : {}),
+    ...(queuedS > 0 ? { queued_s: queuedS } : {}),
+  });
 
   const ended = await job.ended;
+  turn.place?.leave();
   if (!ended) throw new HeadroomError("E_NATIVE_CALL", "the job's supervision ended without a result");
   const report = buildReport({ memoryMb, swapMb, mode: job.mode }, ended);
+  if (queuedS > 0) report.queued_s = queuedS;
   if (changes.length > 0) report.lightened = changes;
-  const note = buildNote(report, ended, { text, work, possibleCapMb: automaticCapMb(measureMemory(native)) });
+  const heap = changes.length > 0 ? heapMb({ capMb: memoryMb, cpus: availableParallelism() }) : undefined;
+  const note = buildNote(report, ended, {
+    text,
+    work,
+    possibleCapMb: automaticCapMb(measureMemory(native)),
+    ...(heap === undefined ? {} : { heapMb: heap }),
+    ...(learnedPeakMb === undefined ? {} : { learnedPeakMb }),
+  });
   if (note !== undefined) report.note = note;
+  diary.close(report, exitCodeOf(ended), ended.took_ms);
   const unwritten = reportFile?.write(report);
   if (unwritten) warn(unwritten.message);
+  if (options.verbose) diary.problems.forEach(warn);
   tell(report, ended.took_ms, options);
   return exitCodeOf(ended);
 };
 
-const tellChange = (line: string): void => printError(`${stderrPaint()("dim", "headroom:")} ${line}`);
+/** The lighter words; `undefined` where the words are no UTF-8 and cannot be read as a text. */
+const lightened = (
+  native: Native,
+  words: string[],
+  source: string,
+  classified: Classification,
+  capMb: number,
+): LightenedWords | undefined => {
+  const isText = rawWords(native, words).every(
+    (word, index) => word.toString() === words[index] && !words[index].includes("\uFFFD"),
+  );
+  if (!isText) return undefined;
+  return lightenWords(words, source, classified, { capMb, cpus: availableParallelism(), environment: process.env });
+};
+
+const say = (line: string): void => printError(`${stderrPaint()("dim", "headroom:")} ${line}`);
 
 const warn = (line: string): void => printError(`${stderrPaint()("yellow", "headroom:")} ${line}`);
 
+/** Nothing was run: why, as a report, and as the exit code that tells callers to try later. */
+const refuse = (
+  message: string,
+  text: string,
+  queuedS: number,
+  swapMb: number,
+  options: RunOptions,
+  reportFile: ReportFile | undefined,
+): number => {
+  const note = `${quote(text)} was ${message}.`;
+  const report: HeadroomReport = { ...unboxedReport(options), swap_cap_mb: swapMb, queued_s: queuedS, note };
+  const unwritten = reportFile?.write(report);
+  if (unwritten) warn(unwritten.message);
+  printError(options.json ? JSON.stringify(report) : `${stderrPaint()("red", "headroom:")} ${note}`);
+  return REFUSED;
+};
+
+/** As if headroom were not there. */
+const runLikeThis = async (
+  words: string[],
+  options: RunOptions,
+  reportFile: ReportFile | undefined,
+): Promise<number> => {
+  const code = await runUnboxed(words);
+  const unwritten = reportFile?.write(unboxedReport(options));
+  if (unwritten) warn(unwritten.message);
+  return code;
+};
 /** The words as bytes. Node has decoded them as UTF-8, which loses a file name in another encoding. */
 const rawWords = (native: Native, words: string[]): Buffer[] => {
   const raw = native.lastOwnArguments(words.length);

@@ -1,13 +1,25 @@
 /** `hermes-headroom status`. */
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
+import { loadSettings } from "../settings/load.js";
 import { cutText } from "../status/view/line.js";
 import { takeSnapshot, type JobStatus, type StatusSnapshot, type WaitingStatus } from "../status/snapshot.js";
-import { canDraw, formatMb, formatSeconds, printLine, stdoutPaint, terminalWidth, type Paint } from "./terminal.js";
+import {
+  canDraw,
+  formatMb,
+  formatSeconds,
+  printError,
+  printLine,
+  stderrPaint,
+  stdoutPaint,
+  terminalWidth,
+  type Paint,
+} from "./terminal.js";
 
 export interface StatusOptions {
   json?: boolean;
   watch?: boolean;
+  set?: string[];
 }
 
 export const statusCommand = async (options: StatusOptions): Promise<number> => {
@@ -21,22 +33,30 @@ export const statusCommand = async (options: StatusOptions): Promise<number> => 
     );
   }
   const paint = stdoutPaint();
+  const { settings, problems } = await loadSettings({ environment: process.env, set: options.set ?? [] });
+  const warning = stderrPaint();
+  for (const problem of problems) printError(`${warning("yellow", "headroom:")} ${problem}`);
   if (options.watch) {
     // Nobody else pays for loading the view.
     const { watchAsJson, watchAsText, watchOnScreen } = await import("./watch.js");
-    if (options.json) return watchAsJson(native);
-    if (canDraw()) return watchOnScreen(native);
-    return watchAsText(native, (snapshot) => render(snapshot, paint, terminalWidth()));
+    if (options.json) return watchAsJson(native, settings);
+    if (canDraw()) return watchOnScreen(native, settings);
+    return watchAsText(native, settings, (snapshot) => render(snapshot, paint, terminalWidth()));
   }
-  const snapshot = takeSnapshot(native, Date.now());
+  const snapshot = takeSnapshot(native, Date.now(), { settings });
   if (options.json) printLine(JSON.stringify(snapshot));
   else render(snapshot, paint, terminalWidth()).forEach((line) => printLine(line));
   return 0;
 };
 
+const nextJob = ({ next_cap_mb, limits }: StatusSnapshot): string => {
+  const reserve = `${formatMb(limits.reserve_mb)} are kept free`;
+  return next_cap_mb === 0 ? `waits for memory; ${reserve}` : `gets at most ${formatMb(next_cap_mb)}; ${reserve}`;
+};
+
 /** The lines for people. */
 export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): string[] => {
-  const { memory, pressure, jobs, limits, waiting } = snapshot;
+  const { memory, pressure, jobs, waiting } = snapshot;
   const swap =
     memory.swap_total_mb === 0
       ? "no swap"
@@ -48,7 +68,7 @@ export const render = (snapshot: StatusSnapshot, paint: Paint, width: number): s
     row("memory", `${formatMb(memory.available_mb)} available of ${formatMb(memory.total_mb)}, ${swap}`),
     row("pressure", stalled),
     row("mode", snapshot.mode),
-    row("next job", `gets at most ${formatMb(snapshot.next_cap_mb)}; ${formatMb(limits.reserve_mb)} are kept free`),
+    row("next job", nextJob(snapshot)),
     ...(snapshot.problem === null ? [] : [row("records", paint("yellow", snapshot.problem))]),
     "",
     ...(jobs.length === 0 ? [row("jobs", "none")] : renderJobs(jobs, paint, width)),

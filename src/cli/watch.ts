@@ -1,6 +1,7 @@
 /** `hermes-headroom status --watch`: loaded by that option alone. */
 import { isatty } from "node:tty";
 import type { Native } from "../native.js";
+import type { Settings } from "../settings/defaults.js";
 import { EMPTY_HISTORY, remember } from "../status/history.js";
 import { takeSnapshot, type StatusSnapshot } from "../status/snapshot.js";
 import { ASCII_GLYPHS, UNICODE_GLYPHS, type Glyphs, type Look } from "../status/view/look.js";
@@ -31,9 +32,13 @@ export const glyphsFor = ({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): 
 };
 
 /** Prints what `print` makes of a snapshot every two seconds, until nobody reads it or a signal ends it. */
-const repeat = async (native: Native, print: (snapshot: StatusSnapshot) => string): Promise<number> => {
+const repeat = async (
+  native: Native,
+  settings: Settings,
+  print: (snapshot: StatusSnapshot) => string,
+): Promise<number> => {
   for (let mode: StatusSnapshot["mode"] | undefined; ;) {
-    const snapshot = takeSnapshot(native, Date.now(), { mode });
+    const snapshot = takeSnapshot(native, Date.now(), { mode, settings });
     ({ mode } = snapshot);
     if (!writeOut(print(snapshot))) return 0;
     await new Promise((resolve) => setTimeout(resolve, PRINT_MS));
@@ -41,23 +46,27 @@ const repeat = async (native: Native, print: (snapshot: StatusSnapshot) => strin
 };
 
 /** Without a terminal that can be drawn on: `lines` again and again, with the time above. */
-export const watchAsText = async (native: Native, lines: (snapshot: StatusSnapshot) => string[]): Promise<number> => {
+export const watchAsText = async (
+  native: Native,
+  settings: Settings,
+  lines: (snapshot: StatusSnapshot) => string[],
+): Promise<number> => {
   if (isatty(STDOUT)) {
     printError(`headroom: TERM=${process.env["TERM"] ?? ""} cannot be drawn on; printing every 2 s, Ctrl-C ends it`);
   }
-  return repeat(native, (snapshot) => `-- ${clock()}\n${lines(snapshot).join("\n")}\n\n`);
+  return repeat(native, settings, (snapshot) => `-- ${clock()}\n${lines(snapshot).join("\n")}\n\n`);
 };
 
 /** One object a line. */
-export const watchAsJson = async (native: Native): Promise<number> =>
-  repeat(native, (snapshot) => `${JSON.stringify(snapshot)}\n`);
+export const watchAsJson = async (native: Native, settings: Settings): Promise<number> =>
+  repeat(native, settings, (snapshot) => `${JSON.stringify(snapshot)}\n`);
 
 const clock = (): string => new Date().toTimeString().slice(0, 8);
 
 const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 /** The live view; ends with `q`, Ctrl-C or a signal, and leaves the terminal as it was. */
-export const watchOnScreen = async (native: Native): Promise<number> => {
+export const watchOnScreen = async (native: Native, settings: Settings): Promise<number> => {
   const hasKeys = isatty(STDIN);
   const look: Look = { paint: stdoutPaint(), glyphs: glyphsFor(process.env) };
   const state: ViewState = { clock: clock(), isPaused: false, order: "age", hasKeys };
@@ -81,7 +90,7 @@ export const watchOnScreen = async (native: Native): Promise<number> => {
       listing = { atMs, listed: native.listProcesses() };
     }
     const { listed } = listing;
-    snapshot = takeSnapshot(native, Date.now(), { mode: snapshot?.mode, listed, largest: screen.size.rows });
+    snapshot = takeSnapshot(native, Date.now(), { mode: snapshot?.mode, listed, largest: screen.size.rows, settings });
     history = remember(history, snapshot.pressure, atMs);
     state.clock = clock();
     return snapshot;

@@ -49,7 +49,7 @@ export const parseBatchLine = (line: string): BatchRequest => {
   return {
     command,
     options: {
-      patterns,
+      ...(extra.length + exclude.length === 0 ? {} : { patterns }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(cpus === undefined ? {} : { cpus }),
       ...(capMb === undefined ? {} : { capMb }),

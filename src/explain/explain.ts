@@ -17,6 +17,10 @@ export interface ExplainOptions {
   /** The environment that the text would run in, as far as it is known. */
   environment?: Readonly<Record<string, string | undefined>>;
   patterns?: Patterns;
+  /** False where lightening is switched off. */
+  lightens?: boolean;
+  /** What a command needed before, MiB; `undefined` when that is not known. */
+  learnedPeakMb?: (cwd: string, classified: Classification) => number | undefined;
 }
 
 /** Sizes in MiB. */
@@ -52,11 +56,14 @@ export const explain = (command: string, options: ExplainOptions): Explanation =
     ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
   });
   const { capMb, cpus } = options;
-  const result = lighten(command, classified, {
-    capMb,
-    cpus,
-    ...(options.environment === undefined ? {} : { environment: options.environment }),
-  });
+  const result =
+    options.lightens === false
+      ? { text: command, changes: [] }
+      : lighten(command, classified, {
+          capMb,
+          cpus,
+          ...(options.environment === undefined ? {} : { environment: options.environment }),
+        });
   return {
     command,
     heavy: classified.heavy,
@@ -69,11 +76,14 @@ export const explain = (command: string, options: ExplainOptions): Explanation =
     lightened: result.text,
     changes: result.changes,
     capped: isCapped(classified),
-    learned_peak_mb: null,
+    learned_peak_mb: learnedPeak(classified, options) ?? null,
     mode: options.mode,
     ...(classified.problem === undefined ? {} : { problem: classified.problem }),
   };
 };
+
+const learnedPeak = (classified: Classification, { cwd, learnedPeakMb }: ExplainOptions): number | undefined =>
+  classified.heavy && cwd !== undefined ? learnedPeakMb?.(cwd, classified) : undefined;
 
 const isCapped = ({ heavy, matches, runs }: Classification): boolean =>
   heavy && (matches.some(({ kind }) => kind === "custom") || runs.some(({ elsewhere }) => !elsewhere));

@@ -20,6 +20,8 @@ export interface EndedEvent {
   left_running: VictimEvent[];
   escaped: number;
   ended_by_signal: number | null;
+  /** Somebody stopped systemd's unit that held the job. */
+  pool_stopped: boolean;
   /** The watchdog stopped it; what the machine had left then. */
   watchdog?: { available_mb: number } | null;
   took_ms: number;

@@ -1,7 +1,7 @@
 /** Changes to a text, made by span and checked by reading the result again. */
 import { readText, type ReadText } from "../shell/read.js";
 import type { SimpleCommand } from "../shell/simple-command.js";
-import { isKnown } from "../shell/word.js";
+import { isKnown, type ShellWord } from "../shell/word.js";
 
 /** One change to one simple command. */
 export type Change =
@@ -32,7 +32,7 @@ export const applyChanges = (text: string, read: ReadText, changes: readonly Cha
     done = end;
   }
   result += text.slice(done);
-  return isAsIntended(read, changes, edits, result) ? result : undefined;
+  return isAsIntended(text, read, changes, edits, result) ? result : undefined;
 };
 
 const toEdit = (text: string, change: Change): TextEdit => {
@@ -66,9 +66,28 @@ const partsOf = ({ assignments, words }: SimpleCommand): string[] => [
   ...words.map(({ source }) => source),
 ];
 
-const expectedParts = (simple: SimpleCommand, changes: readonly Change[]): string[] => {
-  const assignments: string[] = simple.assignments.map(({ name, value }) => `${name}=${value.source}`);
-  const words: string[][] = simple.words.map(({ source }) => [source]);
+/** A word with a substitution in it whose own commands were changed. */
+const withEdits =
+  (text: string, edits: readonly TextEdit[]) =>
+  (word: ShellWord): string => {
+    const inside = edits.filter(({ pos, end }) => word.pos < pos && end < word.end);
+    if (inside.length === 0 || text.slice(word.pos, word.end) !== word.source) return word.source;
+    let source = "";
+    let done = word.pos;
+    for (const { pos, end, text: replacement } of inside) {
+      source += text.slice(done, pos) + replacement;
+      done = end;
+    }
+    return source + text.slice(done, word.end);
+  };
+
+const expectedParts = (
+  simple: SimpleCommand,
+  changes: readonly Change[],
+  sourceOf: (word: ShellWord) => string,
+): string[] => {
+  const assignments: string[] = simple.assignments.map(({ name, value }) => `${name}=${sourceOf(value)}`);
+  const words: string[][] = simple.words.map((word) => [sourceOf(word)]);
   const inserted = new Map<number, string[]>();
   const prefixes: string[] = [];
   for (const change of changes) {
@@ -83,6 +102,7 @@ const expectedParts = (simple: SimpleCommand, changes: readonly Change[]): strin
 };
 
 const isAsIntended = (
+  text: string,
   read: ReadText,
   changes: readonly Change[],
   edits: readonly TextEdit[],
@@ -96,11 +116,12 @@ const isAsIntended = (
   const before = read.simples.filter((simple) => !isGone(simple));
   if (before.length !== after.simples.length) return false;
   const byStart = groupByStart(changes);
+  const sourceOf = withEdits(text, edits);
   return before.every((simple, index) => {
     const own = byStart.get(simple.pos) ?? [];
     const found = after.simples[index];
     if (found === undefined) return false;
-    const expected = expectedParts(simple, own);
+    const expected = expectedParts(simple, own, sourceOf);
     const actual = partsOf(found);
     return (
       expected.length === actual.length &&

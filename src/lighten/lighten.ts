@@ -3,7 +3,7 @@ import type { Classification, HeavyRun } from "../classify/classify.js";
 import { commandName } from "../shell/names.js";
 import { optionNames } from "../shell/options.js";
 import type { Run } from "../shell/simple-command.js";
-import type { ShellWord } from "../shell/word.js";
+import { isKnown, type ShellWord } from "../shell/word.js";
 import type { WorkerOption, WorkerVariable } from "../tools/schema.js";
 import { applyChanges, type Change } from "./edits.js";
 import { capHeap, type Lightened } from "./heap.js";
@@ -76,7 +76,10 @@ const planVariables = (found: HeavyRun, options: LightenOptions): [string, Light
     const workers = workersOf(source, options);
     if (workers === undefined || workers >= options.cpus) continue;
     for (const variable of source.work.entry.variables ?? []) {
-      if (!variable.always && givenWorkers(source, options.cpus).length > 0) continue;
+      const option = workerOption(source);
+      const isTold =
+        givenWorkers(source, options.cpus).length > 0 || (option !== undefined && isSerial(source.run.words, option));
+      if (!variable.always && isTold) continue;
       const lightened = planVariable(found.run, variable, workers, options);
       if (lightened !== undefined) planned.push([variable.name, lightened]);
     }
@@ -122,7 +125,11 @@ const givenWorkers = (found: HeavyRun, cpus: number): GivenWorkers[] => {
 
 const isSerial = (words: readonly ShellWord[], option: WorkerOption): boolean => {
   const serial = optionNames(option.serial);
-  return words.some(({ value }) => serial.has(value));
+  // `--runInBand=false` and `--no-runInBand` are somebody's decision as well.
+  return words.some(
+    ({ value }) =>
+      serial.has(value.split("=")[0] ?? "") || serial.has(value) || serial.has(value.replace(/^--no-/, "--")),
+  );
 };
 
 const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | undefined => {
@@ -135,7 +142,7 @@ const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | unde
   if (isSerial(found.run.words.slice(0, until), option)) return undefined;
   const given = givenWorkers(found, options.cpus);
   if (given.length > 0) return lowerGiven(found.run, given, option, workers);
-  if (option.add === undefined || workers >= options.cpus) return undefined;
+  if (option.add === undefined || workers >= options.cpus || isOpen(found, until)) return undefined;
   const index = option.add === "end" ? until : found.work.subcommandAt + 1;
   return insertWords(found.run, index, writeWorkers(option, workers), nameOf(found.run), workers);
 };
@@ -153,15 +160,46 @@ const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened 
   const first = dashes ? work.scanned.zoneEnd + 1 : work.subcommandAt + 1;
   const handed = run.words.slice(first);
   const end = run.words.length;
+  // Behind a `--` of its own the tool would take options for operands.
+  const second = handed.findIndex(({ value }) => value === "--");
+  const ownDashes = dashes ? (second < 0 ? end : first + second) : work.scanned.zoneEnd;
   const given = findWorkers(run.words, Math.min(first, end), end, option, options.cpus);
   if (isSerial(handed, option)) return undefined;
-  if (given.length > 0) return lowerGiven(run, given, option, workers);
+  if (given.length > 0) return lowerGiven(run, given, option, workers, nameOf(inner.run));
   // Given in the script itself: a second one could contradict it.
   if (givenWorkers(inner, options.cpus).length > 0 || isSerial(inner.run.words, option)) return undefined;
   if (option.add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length)
     return undefined;
+  if (isOpen(inner, inner.run.words.length) || handed.some(isSplit)) return undefined;
   const words = writeWorkers(option, workers);
-  return insertWords(run, end, dashes && !hasDashes ? ["--", ...words] : words, nameOf(inner.run), workers);
+  return insertWords(
+    run,
+    Math.min(ownDashes, end),
+    dashes && !hasDashes ? ["--", ...words] : words,
+    nameOf(inner.run),
+    workers,
+  );
+};
+
+/** An expansion out of quotes may become any words, a worker option among them. */
+const isSplit = ({ value, source }: ShellWord): boolean => !isKnown(value) && source.startsWith("$");
+
+/**
+ * Whether an option put at the end could contradict what is not known, or become the value of an option that
+ * has none yet.
+ */
+const isOpen = (found: HeavyRun, until: number): boolean => {
+  const { run, work } = found;
+  const { options } = work.scanned;
+  const values = new Set(options.filter(({ value }) => value !== undefined).map(({ valueIndex }) => valueIndex));
+  if (options.some(({ valueIndex }) => valueIndex >= Math.min(until, run.words.length))) return true;
+  // `-iw4`: letters behind one dash, which are not taken apart here.
+  const names = (workerOption(found)?.options ?? "").split(" ");
+  const letters = names.filter((name) => /^-\w$/.test(name)).map((name) => name.slice(1));
+  const isCluster = ({ value }: ShellWord): boolean =>
+    /^-[A-Za-z]{2}/.test(value) && letters.some((letter) => value.includes(letter));
+  const own = run.words.filter((_word, index) => index > 0 && index < until && !values.has(index));
+  return own.some((word) => isSplit(word) || (work.entry.singleDash !== true && isCluster(word)));
 };
 
 const nameOf = (run: Run): string => commandName(run.words[0]?.value ?? "");
@@ -189,6 +227,7 @@ const lowerGiven = (
   given: readonly GivenWorkers[],
   option: WorkerOption,
   workers: number,
+  name: string = nameOf(run),
 ): Lightened | undefined => {
   const changes: Change[] = [];
   const lines: string[] = [];
@@ -198,14 +237,19 @@ const lowerGiven = (
     const own = run.words[index];
     const apart = valueIndex !== undefined && valueIndex !== index ? run.words[valueIndex] : undefined;
     if (own === undefined || !own.exact || apart?.exact === false) continue;
+    if (lines.length > 0 && workers === 1 && option.writeOne !== undefined) {
+      // The words for one worker stand there already.
+      for (const at of new Set([index, valueIndex ?? index])) {
+        changes.push({ at: "word", simple: run.simple, index: run.at + at, source: undefined });
+      }
+      continue;
+    }
     const replaced = replaceWorkers(worker, option, workers);
     changes.push({ at: "word", simple: run.simple, index: run.at + index, source: replaced.own });
     if (apart !== undefined && valueIndex !== undefined) {
       changes.push({ at: "word", simple: run.simple, index: run.at + valueIndex, source: replaced.value });
     }
-    lines.push(
-      describe(nameOf(run), workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]),
-    );
+    lines.push(describe(name, workers, replaced.value === undefined ? [replaced.own] : [replaced.own, replaced.value]));
   }
   return changes.length > 0 ? { changes, lines } : undefined;
 };

@@ -17,4 +17,7 @@ const escapeControl = (character: string): string => {
 
 /** Words joined as a shell would take them, on one line, secrets masked. */
 export const commandText = (words: readonly string[]): string =>
-  maskSecrets(quoteWords(words).slice(0, LONGEST_TEXT)).replaceAll(CONTROL, escapeControl);
+  withoutControls(maskSecrets(quoteWords(words).slice(0, LONGEST_TEXT)));
+
+/** The text with its control characters written out. */
+export const withoutControls = (text: string): string => text.replaceAll(CONTROL, escapeControl);

@@ -1,6 +1,7 @@
 /** The sentence that the agent's model, or a person, acts on. */
 import type { EndedEvent, VictimEvent } from "../job/events.js";
 import { bytesToMb } from "../memory.js";
+import { obstacleFix } from "../modes/fix.js";
 import type { HeadroomReport } from "./report.js";
 import { exitCodeOf } from "./report.js";
 import type { Work } from "./next-step.js";
@@ -54,6 +55,9 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
   if (context.timedOutAfterS !== undefined) {
     return `${command} was ended after ${context.timedOutAfterS} s, its time limit${peak(report)}; it was within its ${report.memory_cap_mb} MB cap. Next: ${context.work.nextStep}, or give it more time.`;
   }
+  if (ended.pool_stopped && exitCodeOf(ended) !== 0 && report.killed_by !== "user") {
+    return `${command} was ended from outside (exit code ${exitCodeOf(ended)}): systemd stopped the unit that holds all jobs. ${afterStop(report)}`;
+  }
   const saysHeap = V8_OUT_OF_MEMORY.test(context.outputTail ?? "");
   const isLarge = (report.peak_mb ?? 0) >= report.memory_cap_mb * HEAP_PART_OF_CAP;
   const isAbort = exitCodeOf(ended) === 128 + SIGABRT && isLarge;
@@ -63,6 +67,14 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
     return `${command} ${how} under its ${report.memory_cap_mb} MB cap${peak(report)}${saysHeap ? `: V8 gave up at its own limit, ${limit}` : `, as Node does at its own heap limit, ${limit}`}. Nothing outside the box was touched. ${advice(report, context)}`;
   }
   return undefined;
+};
+
+/** A user's manager ends some seconds after the last login, with everything below it. */
+const afterStop = ({ mode }: HeadroomReport): string => {
+  const linger = obstacleFix(mode, "no-bus", false);
+  return linger === undefined
+    ? "That is what systemctl stop or a shutdown does. Next: run it again."
+    : `That is what the end of this user's last login does, unless the user lingers. Next: ${linger}; then run it again.`;
 };
 
 const whatEscaped = ({ escaped = 0, memory_cap_mb }: HeadroomReport): string | undefined => {

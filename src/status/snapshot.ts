@@ -1,12 +1,16 @@
 /** Everything `status` shows, measured once. */
-import { automaticCapMb } from "../admission/cap.js";
-import { automaticLimits, type Limits } from "../admission/limits.js";
+import { admit } from "../admission/admit.js";
+import type { Limits } from "../admission/limits.js";
+import { nativeSlots } from "../admission/native-slots.js";
+import type { SlotDescription } from "../admission/slots.js";
 import { sweepJobs, type JobView } from "../job/adopt.js";
 import { bytesToMb, measureMemory, type MemorySnapshot } from "../memory.js";
 import { candidates, probeModes } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
 import type { Native } from "../native.js";
-import { commandText } from "../outcome/command-text.js";
+import { commandText, withoutControls } from "../outcome/command-text.js";
+import { resolveSettings, type ResolvedSettings } from "../settings/auto.js";
+import { defaultSettings, type Settings } from "../settings/defaults.js";
 import { startedByHermes } from "./hermes.js";
 
 export interface JobStatus {
@@ -67,12 +71,12 @@ export interface StatusSnapshot {
   /** `null` where the kernel has no PSI. */
   pressure: PressureStatus | null;
   mode: Mode;
-  /** The cap that the next job would get. */
+  /** The cap that the next job would get; 0 when it would have to wait. */
   next_cap_mb: number;
   limits: Limits;
   /** Oldest first. */
   jobs: JobStatus[];
-  /** Jobs that wait for their turn; this release has no queue. */
+  /** Jobs that wait for their turn, next first. */
   waiting: WaitingStatus[];
   processes: ProcessStatus[];
   /** What is wrong with the records, where something is. */
@@ -91,6 +95,8 @@ export interface SnapshotOptions {
   listed?: ReturnType<Native["listProcesses"]> | undefined;
   /** So many of the largest processes. */
   largest?: number;
+  /** Those in force; without them the defaults. */
+  settings?: Settings;
 }
 
 export const takeSnapshot = (native: Native, nowUnixMs: number, options: SnapshotOptions = {}): StatusSnapshot => {
@@ -102,6 +108,7 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
   const names = new Map(processes.map(({ pid, name }) => [pid, name]));
   const hermes = startedByHermes(processes);
   const sweep = sweepJobs(native, runtimeDir ?? null, modes);
+  const { job_memory_max_mb, ...limits } = resolveSettings(options.settings ?? defaultSettings(), memory);
   return {
     memory,
     pressure: pressure && {
@@ -111,12 +118,12 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
       full_total_ms: Math.floor(pressure.full.totalUs / 1000),
     },
     mode: options.mode ?? modes[0]?.mode ?? "off",
-    next_cap_mb: automaticCapMb(memory),
-    limits: automaticLimits(memory.total_mb),
+    next_cap_mb: nextCapMb(memory, sweep.jobs, { ...limits, job_memory_max_mb }),
+    limits,
     jobs: sweep.jobs
       .toSorted((a, b) => a.startedUnixMs - b.startedUnixMs)
       .map((job) => describeJob(job, names, nowUnixMs)),
-    waiting: [],
+    waiting: waitingJobs(native, runtimeDir, names, nowUnixMs),
     processes: [...processes]
       .toSorted((a, b) => b.rssBytes - a.rssBytes)
       .slice(0, options.largest ?? LARGEST_SHOWN)
@@ -129,6 +136,44 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
       })),
     problem: problem ?? sweep.problem,
   };
+};
+
+const nextCapMb = (memory: MemorySnapshot, jobs: readonly JobView[], resolved: ResolvedSettings): number => {
+  const admission = admit({
+    memory,
+    jobs: jobs.map(({ memoryBytes, nowBytes }) => ({ capMb: bytesToMb(memoryBytes), nowMb: bytesToMb(nowBytes) })),
+    reserveMb: resolved.reserve_mb,
+    minStartMb: resolved.min_start_mb,
+    jobMemoryMaxMb: resolved.job_memory_max_mb,
+  });
+  return admission.admitted ? admission.capMb : 0;
+};
+
+/** Who has a slot but no memory yet, then the line. */
+const waitingJobs = (
+  native: Native,
+  runtimeDir: string | null,
+  names: ReadonlyMap<number, string>,
+  nowUnixMs: number,
+): WaitingStatus[] => {
+  let found: SlotDescription[];
+  try {
+    const { holders, waiting } =
+      runtimeDir === null ? { holders: [], waiting: [] } : nativeSlots(native, runtimeDir).list();
+    found = [...holders.filter(({ reason }) => reason !== null), ...waiting];
+  } catch {
+    // A line that cannot be read is told by whoever wants to stand in it.
+    return [];
+  }
+  return found.map(({ pid, command, kind, reason, since_ms }, index) => ({
+    pid,
+    command: withoutControls(command),
+    kind,
+    reason: withoutControls(reason ?? ""),
+    position: index + 1,
+    waiting_s: Math.max(0, Math.round((nowUnixMs - since_ms) / 1000)),
+    who: { pid, name: names.get(pid) ?? null },
+  }));
 };
 
 const describeJob = (job: JobView, names: Map<number, string>, nowUnixMs: number): JobStatus => ({

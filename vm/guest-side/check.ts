@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,22 +13,15 @@ import { candidates, probeModes } from "../../dist/modes/choose.js";
 import { loadNative } from "../../dist/native.js";
 import type { HeadroomReport } from "../../dist/outcome/report.js";
 import type { SelftestResult } from "../../dist/selftest/selftest.js";
+import { check, CLI } from "./support.js";
 import { countEscapes } from "./escapes.js";
 
-const CLI = "/mnt/host/bin/hermes-headroom.js";
 const HOG = "head -c 400m /dev/zero | tail > /dev/null";
 const CAP_MB = 100;
 
 const [expectedMode = "", launchesWord = "0"] = process.argv.slice(2);
 const isKernelMode = expectedMode !== "userspace";
 const scratch = mkdtempSync(join(tmpdir(), "check-"));
-let failures = 0;
-
-const check = (name: string, ok: boolean, detail: unknown): void => {
-  if (!ok) failures += 1;
-  const text = typeof detail === "string" ? detail : JSON.stringify(detail);
-  process.stdout.write(`CHECK ${ok ? "ok" : "FAIL"} ${name}: ${text.replaceAll("\n", " ")}\n`);
-};
 
 const cli = (words: string[]) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], { encoding: "utf8" });
@@ -37,7 +30,19 @@ const cli = (words: string[]) => {
 
 const runJob = (script: string, ...options: string[]) => {
   const file = join(scratch, "report.json");
-  const result = cli(["run", "--memory", String(CAP_MB), "--report", file, ...options, "--", "sh", "-c", script]);
+  const result = cli([
+    "run",
+    "--no-queue",
+    "--memory",
+    String(CAP_MB),
+    "--report",
+    file,
+    ...options,
+    "--",
+    "sh",
+    "-c",
+    script,
+  ]);
   let report: Partial<HeadroomReport> = {};
   try {
     report = JSON.parse(readFileSync(file, "utf8")) as HeadroomReport;
@@ -84,7 +89,16 @@ const checkKill = (): void => {
 };
 
 const checkNeighbour = async (): Promise<void> => {
-  const words = ["run", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go; echo fine; exit 3"];
+  const words = [
+    "run",
+    "--no-queue",
+    "--memory",
+    String(CAP_MB),
+    "--",
+    "sh",
+    "-c",
+    "echo up; read go; echo fine; exit 3",
+  ];
   const neighbour = spawn(process.execPath, [CLI, ...words], { stdio: ["pipe", "pipe", "inherit"] });
   await once(neighbour.stdout, "data");
   const { report } = runJob(`${HOG}; true`);
@@ -110,6 +124,21 @@ const checkScore = (): void => {
   check("the job is preferred by a machine-wide kill", job > own, `own ${own}, job ${job}`);
 };
 
+/** Process numbers of this namespace mean other processes to a manager outside of it. See `proc_ns.h`. */
+const FIRST_PID_NAMESPACE = "pid:[4026531836]";
+
+const checkOtherPids = (): void => {
+  const { checks = [] } = JSON.parse(cli(["selftest", "--json"]).stdout || "{}") as Partial<SelftestResult>;
+  const mode = process.getuid?.() === 0 ? "mode systemd-system" : "mode systemd-user";
+  const reasons = checks.filter(({ name }) => name === mode);
+  const [reason] = reasons;
+  const isTold = reasons.length === 1 && reason?.detail.includes("pid namespace") === true && reason.fix === undefined;
+  check("a bus of another pid namespace is not used, and that is said", isTold, reasons);
+  const { code, stdout, stderr, report } = runJob("echo ran; exit 5");
+  const isWell = code === 5 && stdout === "ran\n" && report.mode === expectedMode && stderr === "";
+  check("nothing is lost by it", isWell, { code, stdout, stderr, mode: report.mode });
+};
+
 const UNIT_CALLS = /Member=(StartTransientUnit|AttachProcessesToUnit|SetUnitProperties|StopUnit|Get)\b/g;
 
 /** Counts what two jobs, the second beside the first, ask of the user's manager. */
@@ -120,7 +149,7 @@ const checkCalls = async (): Promise<void> => {
   let heard = "";
   monitor.stdout.on("data", (chunk) => (heard += String(chunk)));
   await sleep(2000);
-  const words = ["run", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go"];
+  const words = ["run", "--no-queue", "--memory", String(CAP_MB), "--", "sh", "-c", "echo up; read go"];
   const first = spawn(process.execPath, [CLI, ...words], { stdio: ["pipe", "pipe", "inherit"] });
   await once(first.stdout, "data");
   runJob("true");
@@ -167,9 +196,9 @@ checkKill();
 await checkNeighbour();
 checkScore();
 if (isKernelMode) checkNested();
+if (readlinkSync("/proc/self/ns/pid") !== FIRST_PID_NAMESPACE) checkOtherPids();
 if (expectedMode === "systemd-user") {
   await checkCalls();
   await checkRefusal();
 }
 if (isKernelMode && Number(launchesWord) > 0) await checkEscapes(Number(launchesWord));
-process.exitCode = failures > 0 ? 1 : 0;

@@ -1,4 +1,4 @@
-# The script of one boot. Arguments: launches, then SITUATION:MODE …, or `greedy`.
+# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy` or `logins`.
 . "$BED/lib.sh"
 NODE="node /mnt/host/target/guest-side"
 launches=$1
@@ -15,13 +15,23 @@ nothing_left() { # nothing of ours is left after idle
 run() { # SITUATION PROGRAM ARGUMENT…: a program that breaks off must not look like one with fewer checks
   "$@"
   local code=$?
-  [ "$code" -le 1 ] || echo "CHECK FAIL the checks ran to their end: exit code $code"
+  [ "$code" = 0 ] || echo "CHECK FAIL the checks ran to their end: exit code $code"
 }
 
 for word in "$@"; do
   if [ "$word" = greedy ]; then
     echo "CELL greedy"
     run as_user_service $NODE/greedy.js
+    nothing_left
+    continue
+  fi
+  if [ "$word" = logins ]; then
+    echo "CELL logins"
+    user-do mkdir /tmp/logout
+    run as_session $NODE/logout.js leave /tmp/logout
+    run as_user_service $NODE/logout.js look /tmp/logout
+    nothing_left
+    run as_system_service_user $NODE/linger.js
     nothing_left
     continue
   fi

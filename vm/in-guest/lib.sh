@@ -8,9 +8,11 @@
 #   in_readonly_cgroupfs   CMD…   root; /sys/fs/cgroup remounted read-only, paths as on the host
 #   in_container           CMD…   root; own cgroup namespace, writable: sees itself at "/", in that root
 #   in_readonly_container  CMD…   the same with a read-only /sys/fs/cgroup (Docker's default)
+#   in_container_with_bus  CMD…   root; own pid namespace and cgroup, writable; the buses of outside can be seen
+#   in_sandbox             CMD…   hermes, own pid namespace, all else as outside, the user's bus too
 #
 # Unit properties come first: as_user_service -p Delegate=yes -p MemoryMax=256M CMD…
-# For hermes instead of root inside the last three: in_container hermes-do CMD…
+# For hermes instead of root inside containers: in_container hermes-do CMD…
 
 as_user_service() {
   if [ -S /run/user/1000/bus ]; then bed_service user - "$@"; else bed_unit_file "$@"; fi
@@ -23,6 +25,16 @@ as_root() { bed_service system - "$@"; }
 in_readonly_cgroupfs() { bed_wrapped 'unshare -m' 'mount -o remount,bind,ro /sys/fs/cgroup' "$@"; }
 in_container() { bed_wrapped 'unshare -m -C' 'umount /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup' "$@"; }
 in_readonly_container() { bed_wrapped 'unshare -m -C' 'umount /sys/fs/cgroup && mount -t cgroup2 -o ro cgroup2 /sys/fs/cgroup' "$@"; }
+
+in_container_with_bus() { bed_own_pids own-cgroup env "$@"; }
+in_sandbox() { bed_own_pids same-cgroup user-do "$@"; }
+
+bed_own_pids() { # own-cgroup|same-cgroup PREFIX [-p X=Y]… CMD…
+  local cgroup=$1 prefix=$2
+  shift 2
+  bed_split "$@"
+  bed_service system 'Delegate=yes' "${bed_props[@]}" own-pids "$cgroup" "$prefix" "${bed_cmd[@]}"
+}
 
 # Leading "-p X=Y" pairs go to bed_props, the rest to bed_cmd.
 bed_split() {

@@ -11,6 +11,7 @@ pub mod journal;
 pub mod memory;
 pub mod proc;
 pub mod process;
+pub mod slots;
 pub mod systemd;
 
 mod error;

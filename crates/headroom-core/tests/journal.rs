@@ -561,8 +561,9 @@ fn a_record_of_another_jobs_box_does_not_remove_that_box() {
     assert!(living.cgroup_path().unwrap().is_dir(), "the box of a living starter was removed");
 }
 
-/// Grows to 100 MB when it is told to.
-const GREEDY: &str = "read line; head -c 100000000 /dev/zero | tail -n 1 >/dev/null";
+/// Grows to 100 MB when it is told to, and keeps them long enough to be seen: what has come and gone between two
+/// samples is nobody's to kill.
+const GREEDY: &str = "read line; (head -c 100000000 /dev/zero; sleep 3) | tail -n 1 >/dev/null";
 
 #[test]
 fn an_orphan_that_is_taken_over_is_held_to_its_cap() {

@@ -11,6 +11,7 @@ mod error;
 mod job;
 mod machine;
 mod modes;
+mod slots;
 mod status;
 
 use napi_derive::napi;

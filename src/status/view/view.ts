@@ -28,7 +28,7 @@ export interface ViewState {
 const titleLine = ({ mode, next_cap_mb }: StatusSnapshot, { clock }: ViewState, width: number): Line => {
   const left: Line = [
     { text: "hermes-headroom", style: "bold" },
-    { text: `  mode ${mode}  next job at most ${mb(next_cap_mb)} MB` },
+    { text: `  mode ${mode}  next job ${next_cap_mb === 0 ? "waits for memory" : `at most ${mb(next_cap_mb)} MB`}` },
   ];
   const gap = width - widthOf(left) - clock.length;
   return gap < 2 ? left : [...left, { text: " ".repeat(gap) }, { text: clock, style: "dim" }];

@@ -172,10 +172,10 @@ export const JAVASCRIPT: readonly Tool[] = [
       "-c --config -t --testNamePattern --testPathPattern --testPathPatterns --rootDir --reporters --coverageReporters --coverageDirectory --env --shard --maxConcurrency --testTimeout --selectProjects -o --outputFile --seed",
     light: "-v --listTests --showConfig --clearCache --init",
     workers: {
-      options: "-w --maxWorkers",
+      options: "-w --maxWorkers --max-workers",
       write: "--maxWorkers={n}",
       writeOne: "--runInBand",
-      serial: "-i --runInBand",
+      serial: "-i --runInBand --run-in-band",
       add: "end",
     },
     next: NEXT_TEST,
@@ -191,7 +191,8 @@ export const JAVASCRIPT: readonly Tool[] = [
     other: "test",
     bare: "test",
     workers: {
-      options: "--maxWorkers --poolOptions.forks.maxForks --poolOptions.threads.maxThreads",
+      options:
+        "--maxWorkers --max-workers --minWorkers --min-workers --poolOptions.forks.maxForks --poolOptions.threads.maxThreads",
       write: "--maxWorkers={n}",
       serial:
         "--no-file-parallelism --fileParallelism=false --poolOptions.threads.singleThread --poolOptions.forks.singleFork",

@@ -173,6 +173,11 @@ impl JobBox {
         self.guard.as_ref().map(Guard::pid)
     }
 
+    /// Whether somebody else has ended the pool, and the job with it.
+    pub(crate) fn pool_was_stopped(&mut self) -> bool {
+        self.guard.as_mut().is_some_and(Guard::was_ended)
+    }
+
     /// Lets the pool end with its last process. Read everything before.
     pub(crate) fn let_pool_go(&mut self) {
         self.guard = None;

@@ -1,5 +1,6 @@
 //! Which modes work here. Each is tried for real, by making a box, never concluded from a version.
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -125,6 +126,8 @@ fn probe_systemd(proc: &ProcFs, bus: Bus, place: Option<&Place>) -> Probed<PathB
     let asked = Manager::of(bus).and_then(|manager| manager_dir(bus, place, &manager));
     let dir = asked.map_err(|error| {
         let obstacle = match &error {
+            // There is a bus, and none that a user could switch on would be nearer.
+            Error::Io { source, .. } if source.kind() == ErrorKind::Unsupported => Obstacle::Failed,
             Error::Io { .. } => Obstacle::NoBus,
             Error::Unsafe { .. } => Obstacle::UnsafeBus,
             _ => Obstacle::NoAnswer,

@@ -46,6 +46,8 @@ pub struct Ended {
     pub escaped: u64,
     /// The last signal passed on that asks a job to end.
     pub ended_by_signal: Option<i32>,
+    /// Somebody stopped systemd's unit that held the job.
+    pub pool_stopped: bool,
     /// How long the command ran, milliseconds.
     pub took_ms: f64,
 }

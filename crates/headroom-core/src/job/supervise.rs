@@ -289,6 +289,7 @@ impl Watch {
             victims: self.victims(oom_kills),
             left_running,
             escaped: self.escaped,
+            pool_stopped: self.job_box.pool_was_stopped(),
             ended_by_signal: self.supervision.forwarder.as_ref().and_then(SignalForwarder::last_ending_signal),
             took_ms,
         }

@@ -90,14 +90,26 @@ impl RuntimeDir {
         .map(|_| ())
     }
 
-    /// Names of the files with this ending.
+    /// Opens (and makes) a directory below this one, which must be as safe as this one.
+    pub(crate) fn below(&self, name: &str) -> Result<Self> {
+        Self::at(&self.path().join(name))
+    }
+
+    /// Names of the files with this ending, sorted.
     pub(crate) fn files_ending_in(&self, ending: &str) -> Result<Vec<String>> {
-        let entries = rustix::fs::Dir::read_from(&self.dir).map_err(|e| Error::io(self.path(), e))?;
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
-            .filter(|name| name.ends_with(ending))
-            .collect();
+        let mut names = self.names()?;
+        names.retain(|name| name.ends_with(ending));
         names.sort();
+        Ok(names)
+    }
+
+    /// Every name that is UTF-8, in no order.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let failed = |e| Error::io(self.path(), e);
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.dir).map_err(failed)? {
+            names.extend(entry.map_err(failed)?.file_name().to_str().ok().map(str::to_owned));
+        }
         Ok(names)
     }
 }

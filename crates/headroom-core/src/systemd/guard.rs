@@ -34,6 +34,11 @@ impl Guard {
         Ok(Self { child, input })
     }
 
+    /// Whether it is gone although its maker still holds its input: somebody has ended the pool.
+    pub(crate) fn was_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     pub(crate) fn pid(&self) -> i32 {
         self.child.id().cast_signed()
     }

@@ -1,6 +1,7 @@
 //! The calls to a systemd manager that boxes need, blocking and bounded.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -65,7 +66,8 @@ impl Manager {
         let stream = std::os::unix::net::UnixStream::connect(socket).map_err(|e| Error::io(socket, e))?;
         if !is_served_in_this_pid_namespace(&stream) {
             // A container with the host's bus: our process numbers mean other processes there.
-            return Err(Error::io(socket, std::io::Error::other("is served from outside of this pid namespace")));
+            let source = std::io::Error::new(ErrorKind::Unsupported, "is served from outside of this pid namespace");
+            return Err(Error::io(socket, source));
         }
         zbus::block_on(async {
             let connection = zbus::connection::Builder::unix_stream(stream).method_timeout(PATIENCE).build().await?;

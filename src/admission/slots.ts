@@ -1,0 +1,29 @@
+/** Slots and the line before them, as the policy sees them. The files behind are the addon's business. */
+
+/** What a holder or a waiter says about itself, as JSON in its lock file. Sizes in MiB. */
+export interface SlotDescription {
+  pid: number;
+  /** The command, secrets masked. */
+  command: string;
+  kind: string;
+  /** Since when it waits or holds, milliseconds since 1970. */
+  since_ms: number;
+  /** The cap that it was admitted with; `null` while that is not decided. */
+  cap_mb: number | null;
+  /** Why it waits; `null` once it runs. */
+  reason: string | null;
+}
+
+/** A place in the line, or a slot. Everything is given back when the process ends, however it ends. */
+export interface SlotPlace {
+  /** Takes a slot when it is this one's turn and one is free. `ahead`: how many stand before it. */
+  tryTake(): { taken: boolean; ahead: number };
+  describe(description: SlotDescription): void;
+  /** Gives the slot or the place up. More than once is fine. */
+  leave(): void;
+}
+
+export interface Slots {
+  join(limit: number, description: SlotDescription): SlotPlace;
+  list(): { holders: SlotDescription[]; waiting: SlotDescription[] };
+}
