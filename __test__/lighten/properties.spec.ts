@@ -146,6 +146,7 @@ const ADVERSARIAL: Record<string, string> = {
   "20,000 backticks": `make ${"`".repeat(20_000)}`,
   "nested functions that call each other": `${Array.from({ length: 200 }, (_, index) => `f${index}() { f${(index + 1) % 200}; f${(index + 7) % 200}; }`).join("; ")}; f0`,
   "nested loops over words": `${"for a in 1 2 3 4 5 6 7 8; do ".repeat(8)}make -j8${"; done".repeat(8)}`,
+  "a chain of 600 functions": `${Array.from({ length: 600 }, (_, index) => `f${index}(){ f${index + 1}; }`).join("\n")}\nf600(){ npm test; }; f0`,
   "braces that multiply": `${"{a,b,c,d}".repeat(40)} make`,
   "an inner text in an inner text": Array.from({ length: 12 }).reduce<string>(
     (text) => `bash -c '${text.replaceAll("'", "'\\''")}'`.slice(0, 100_000),

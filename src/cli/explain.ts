@@ -8,6 +8,7 @@ import { dataDirectory } from "../events/log.js";
 import { explain, type Explanation, type ExplainOptions } from "../explain/explain.js";
 import { measureMemory } from "../memory.js";
 import { probeModes } from "../modes/choose.js";
+import { withoutControls } from "../outcome/command-text.js";
 import { normaliseCommand, projectDirectory } from "../peaks/key.js";
 import { PeakStore } from "../peaks/store.js";
 import { loadSettings } from "../settings/load.js";
@@ -94,7 +95,8 @@ const explainBatch = async (defaults: ExplainOptions): Promise<number> => {
 };
 
 /** The lines for people. */
-export const render = (explanation: Explanation, paint: Paint, width: number): string[] => {
+export const render = (raw: Explanation, paint: Paint, width: number): string[] => {
+  const explanation = shownSafely(raw);
   const { heavy, kind, command, matches } = explanation;
   const verdict = heavy ? paint("yellow", `heavy (${kind})`) : paint("green", "light");
   const lines = [row("verdict", verdict), ...rows("command", [highlight(command, matches, paint)])];
@@ -128,6 +130,30 @@ export const render = (explanation: Explanation, paint: Paint, width: number): s
     ),
   ];
 };
+
+/** A command must not be able to move the cursor over what is said about it. */
+const shownSafely = (explanation: Explanation): Explanation => ({
+  ...explanation,
+  command: withoutControlsButLines(explanation.command),
+  lightened: withoutControlsButLines(explanation.lightened),
+  changes: explanation.changes.map(withoutControls),
+  matches:
+    withoutControlsButLines(explanation.command) === explanation.command
+      ? explanation.matches
+      : plainMatches(explanation),
+});
+
+const withoutControlsButLines = (text: string): string => text.split("\n").map(withoutControls).join("\n");
+
+/** Without spans: they are those of the command as it came. */
+const plainMatches = ({ matches }: Explanation): Explanation["matches"] =>
+  matches.map(({ text, kind, why }) => ({
+    text: withoutControls(text),
+    start: 0,
+    end: 0,
+    kind,
+    why: withoutControls(why),
+  }));
 
 const INDENT = 10;
 const row = (name: string, text: string): string => `${name.padEnd(INDENT - 1)} ${text}`;

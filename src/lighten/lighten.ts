@@ -25,7 +25,7 @@ export interface LightenedText {
 }
 
 /** A person at the keyboard starts and stops these; they are left as they are. */
-const WATCHES = /^--(?:watch|watchAll|ui)$/;
+const WATCHES = /^(?:--(?:watch|watchAll|ui)|dev|serve|watch)$/;
 
 /** The text itself where nothing can or need be changed. Never throws. */
 export const lighten = (text: string, classified: Classification, options: LightenOptions): LightenedText => {
@@ -107,8 +107,14 @@ const planVariable = (
 /** The zone of a program's words in which its options stand. */
 const zoneOf = ({ run, work }: HeavyRun): { from: number; until: number } => ({
   from: work.subcommandAt + 1,
-  until: Math.min(work.scanned.zoneEnd, run.words.length),
+  until: zoneEnd(run, work.scanned.zoneEnd),
 });
+
+/** `go test -args …`: what follows is another program's. */
+const zoneEnd = (run: Run, dashes: number): number => {
+  const args = run.words.findIndex(({ value }) => value === "-args" || value === "--args");
+  return Math.min(dashes, args < 0 ? run.words.length : args);
+};
 
 const workerOption = ({ work, run }: HeavyRun): WorkerOption | undefined => {
   const option = work.entry.workers ?? undefined;
@@ -143,6 +149,15 @@ const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | unde
   const given = givenWorkers(found, options.cpus);
   if (given.length > 0) return lowerGiven(found.run, given, option, workers);
   if (option.add === undefined || workers >= options.cpus || isOpen(found, until)) return undefined;
+  const held =
+    option.variable === undefined ? undefined : heldBy(found.run, option.variable, options.environment ?? {});
+  const count = held === undefined ? undefined : numberIn(held.value);
+  if (count !== undefined && count <= workers) return undefined;
+  // npm takes options for itself, unless they stand behind `--`.
+  const { run } = found;
+  const isNpms =
+    run.wrappers.at(-1) === "npm" && !run.simple.words.slice(0, run.at).some(({ value }) => value === "--");
+  if (isNpms) return undefined;
   const index = option.add === "end" ? until : found.work.subcommandAt + 1;
   return insertWords(found.run, index, writeWorkers(option, workers), nameOf(found.run), workers);
 };
@@ -163,7 +178,13 @@ const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened 
   // Behind a `--` of its own the tool would take options for operands.
   const second = handed.findIndex(({ value }) => value === "--");
   const ownDashes = dashes ? (second < 0 ? end : first + second) : work.scanned.zoneEnd;
-  const given = findWorkers(run.words, Math.min(first, end), end, option, options.cpus);
+  const given = findWorkers(
+    run.words,
+    Math.min(first, end),
+    Math.min(dashes ? end : ownDashes, end),
+    option,
+    options.cpus,
+  );
   if (isSerial(handed, option)) return undefined;
   if (given.length > 0) return lowerGiven(run, given, option, workers, nameOf(inner.run));
   // Given in the script itself: a second one could contradict it.
@@ -190,7 +211,7 @@ const isSplit = ({ value, source }: ShellWord): boolean => !isKnown(value) && so
  */
 const isOpen = (found: HeavyRun, until: number): boolean => {
   const { run, work } = found;
-  const { options } = work.scanned;
+  const options = work.scanned.options.filter(({ index }) => index < until);
   const values = new Set(options.filter(({ value }) => value !== undefined).map(({ valueIndex }) => valueIndex));
   if (options.some(({ valueIndex }) => valueIndex >= Math.min(until, run.words.length))) return true;
   // `-iw4`: letters behind one dash, which are not taken apart here.

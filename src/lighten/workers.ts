@@ -16,6 +16,8 @@ export interface GivenWorkers {
 }
 
 const LONG = /^--/;
+/** Expansions that give a number of processors or jobs. */
+const COUNTS = /nproc|getconf|hw\.|cpu|core|jobs|proc|^\$\(\(/i;
 
 /** How many workers a value stands for. */
 const countOf = (value: string, { one, all }: WorkerOption, cpus: number): number | undefined => {
@@ -67,13 +69,13 @@ const readWorkers = (
     if (LONG.test(name)) continue;
     // `-j8`, and for a tool whose other options are single letters `-kj8`.
     const letter = name.slice(1);
-    const cluster = option.optionalValue && letter.length === 1 ? `[A-Za-z]*?${letter}` : letter;
+    const cluster = option.optionalValue && letter.length === 1 ? `[^CfIWolEODj\\d\\W]*?${letter}` : letter;
     const [, letters, attached] =
       new RegExp(`^(-${cluster})(\\d[\\dC.%]*|auto|logical|.*${UNKNOWN}.*)$`, "s").exec(value) ?? [];
     if (letters !== undefined && attached !== undefined) {
       return { option: letters, index, valueIndex: index, joint: "", count: countOf(attached, option, cpus) };
     }
-    if (cluster !== letter && new RegExp(`^-[A-Za-z]+${letter}$`).test(value)) {
+    if (cluster !== letter && new RegExp(`^-[^CfIWolEODj\\d\\W]+${letter}$`).test(value)) {
       return separate(words, index, until, value, option, cpus);
     }
   }
@@ -93,7 +95,8 @@ const separate = (
     next !== undefined &&
     (!option.optionalValue ||
       /^\d+$/.test(next.value) ||
-      next.value === UNKNOWN ||
+      // `make -j "$TARGET"` builds a target; `make -j $(nproc)` says how many.
+      (next.value === UNKNOWN && (!option.numberOnly || COUNTS.test(next.source))) ||
       (option.all ?? "").split(" ").includes(next.value));
   if (!isValue || next === undefined) return { option: name, index, valueIndex: undefined, joint: "", count: Infinity };
   return { option: name, index, valueIndex: index + 1, joint: "", count: countOf(next.value, option, cpus) };
@@ -123,6 +126,8 @@ export const replaceWorkers = (
     option.write.startsWith("-") &&
     option.write.endsWith(`${given.option.at(-1)}{n}`);
   if (isApart && !isGlued) return { own: given.option, value: number };
+  if (given.valueIndex === undefined && option.write.includes(":"))
+    return { own: `${given.option}:${number}`, value: undefined };
   if (given.valueIndex === undefined && LONG.test(given.option))
     return { own: `${given.option}=${number}`, value: undefined };
   return { own: given.option + given.joint + number, value: undefined };

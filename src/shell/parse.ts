@@ -4,6 +4,9 @@ import { parse as parseBash, type ParsedScript } from "unbash";
 /** Longer texts are programs that were pasted, not commands; reading them all would cost more than it saves. */
 export const LONGEST_TEXT = 131_072;
 
+/** Nested ones take the parser long. */
+const MOST_SUBSTITUTIONS = 500;
+
 export interface ParsedText {
   /** What could be read; with an error it is what stands before it, which bash would run too. */
   script: ParsedScript | undefined;
@@ -15,6 +18,9 @@ export interface ParsedText {
 export const parseText = (text: string): ParsedText => {
   if (text.length > LONGEST_TEXT) {
     return { script: undefined, problem: `longer than ${LONGEST_TEXT} characters: not read` };
+  }
+  if ((text.match(/[<>$]\(/g)?.length ?? 0) > MOST_SUBSTITUTIONS) {
+    return { script: undefined, problem: `more than ${MOST_SUBSTITUTIONS} substitutions: not read` };
   }
   try {
     const script = parseBash(text);

@@ -51,7 +51,8 @@ const step = (run: Run, input: string | undefined): Peeled[] => {
   const values = run.words.map(({ value }) => value);
   if (SHELLS.has(name)) return peelShell(run, values, input);
   if (name === "eval") return texts(run, [values.slice(1).join(" ")], "eval");
-  if (name === "trap") return values.length > 2 ? texts(run, [values[1] ?? ""], "trap") : [];
+  if (name === "trap")
+    return values.length > 2 ? texts({ ...run, variables: undefined }, [values[1] ?? ""], "trap") : [];
   if (name === "env" || name === "genv") return peelEnv(run, values, input);
   if (name === "find" || name === "gfind" || name === "fd" || name === "fdfind") return peelFind(run, values, name);
   const module = pythonModule(values);

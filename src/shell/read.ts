@@ -29,8 +29,10 @@ export interface ReadText {
 
 /** `bash -c "bash -c '…'"` deeper than that is nobody's command. */
 const DEEPEST_TEXT = 8;
+/** A function that calls a function that calls … */
+const DEEPEST_CALL = 32;
 /** A bound on the work for one text. */
-const MOST_COMMANDS = 2000;
+const MOST_COMMANDS = 500;
 /** Of a longer command only the first words are read, and it is not edited. */
 const MOST_WORDS = 2000;
 /** A loop over known words is read once for each of the first few. */
@@ -177,6 +179,10 @@ class Reader {
 
   #command(node: Command, context: Context, fed: string | undefined): void {
     this.#commands += 1;
+    if (this.#commands > MOST_COMMANDS) {
+      this.problem ??= `more than ${MOST_COMMANDS} commands: the rest was not read`;
+      return;
+    }
     const { state, place } = context;
     const known = knownIn(state);
     forEachChild(node, (child) => {
@@ -231,7 +237,7 @@ class Reader {
     const name = peeled.words[0]?.value ?? "";
     // A wrapper runs a program of that name, not the function.
     const bodies = peeled.wrappers.length === 0 ? context.functions.get(name) : undefined;
-    if (bodies !== undefined && !context.active.has(name)) {
+    if (bodies !== undefined && !context.active.has(name) && context.active.size < DEEPEST_CALL) {
       this.#call(name, bodies, peeled.words.slice(1), context);
       return;
     }

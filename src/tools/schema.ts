@@ -54,6 +54,8 @@ export interface WorkerOption {
   numberOnly?: true;
   /** Words that mean as many as there are CPUs. */
   all?: string;
+  /** The variable that says the same; a number that fits there is left to stand. */
+  variable?: string;
   /** Subcommands that know it; absent: all that are heavy. */
   only?: string;
 }

@@ -53,7 +53,8 @@ export const COMPILED: readonly Tool[] = [
     light: "-v",
     valued: "-C",
     subcommands: {
-      "compile install dist": { kind: "compile", workers: { options: "-j --jobs", write: "-j {n}", add: "end" } },
+      "install dist": "compile",
+      compile: { kind: "compile", workers: { options: "-j --jobs", write: "-j {n}", add: "end" } },
       test: "test",
       "setup configure introspect init rewrite wrap subprojects env2mfile format devenv help": "light",
     },
@@ -100,7 +101,7 @@ export const COMPILED: readonly Tool[] = [
     valued:
       "--manifest-path --target --target-dir --features -F -p --package --profile --bin --test --example --bench --exclude --color --config -Z -C --message-format --git --branch --tag --rev --path --root --version --registry --index --lockfile-path",
     directory: "-C",
-    workers: { options: "-j --jobs", write: "-j {n}", add: "after-subcommand" },
+    workers: { options: "-j --jobs", write: "-j {n}", add: "after-subcommand", variable: "CARGO_BUILD_JOBS" },
     subcommands: {
       "test t bench": "test",
       "build b check c run r clippy doc d rustc rustdoc install fix package publish": "compile",
@@ -115,8 +116,8 @@ export const COMPILED: readonly Tool[] = [
               { name: "NEXTEST_TEST_THREADS", value: "{n}" },
             ],
           },
-          list: "test",
-          archive: "test",
+          list: { kind: "test", workers: null },
+          archive: { kind: "test", workers: null },
         },
         other: "light",
       },
@@ -226,7 +227,7 @@ export const COMPILED: readonly Tool[] = [
     kind: "compile",
     singleDash: true,
     light:
-      "-v -dumpversion -dumpmachine -dumpspecs -print-search-dirs -print-file-name -print-prog-name -print-libgcc-file-name -print-multiarch -###",
+      "-dumpversion -dumpmachine -dumpspecs -print-search-dirs -print-file-name -print-prog-name -print-libgcc-file-name -print-multiarch -###",
     valued: "-o -I -L -l -D -U -include -isystem -x -std -target -T -Xlinker -Wl -MF -MT -MQ",
     bare: "light",
     other: "compile",
