@@ -2,7 +2,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import test from "ava";
 import { readEvents } from "../../src/events/read.js";
 import type { HeadroomReport } from "../../src/outcome/report.js";
@@ -36,12 +35,14 @@ for (const limit of [1, 2]) {
       const log = join(env.XDG_RUNTIME_DIR, "log");
       writeFileSync(log, "");
       const job = (number: number): string => `echo "+${number}" >> ${log}; sleep 0.8; echo "-${number}" >> ${log}`;
+      const directory = join(env.HERMES_HOME, "plugin-data/headroom");
+      const arrived = (): number => new Set(readEvents(directory, 99).map(({ pid }) => pid)).size;
       const children = [];
       for (let number = 0; number < 8; number += 1) {
         const words = ["run", "--memory", "100", "--json", "--", "sh", "-c", job(number)];
         children.push(finishCli(startCli(words, { env, queue: true })));
-        // Order of arrival is the order of joining the line, which takes a process some time to reach.
-        await sleep(400);
+        // The next one comes when this one stands in the line: starting a process takes its time.
+        t.true(await eventually(() => arrived() > number, 30_000));
       }
       const results = await Promise.all(children);
       t.deepEqual(
@@ -57,9 +58,11 @@ for (const limit of [1, 2]) {
       }
       t.is(running, 0);
       t.true(most <= limit, lines.join(" "));
-      t.deepEqual(
-        lines.filter((line) => line.startsWith("+")),
-        Array.from({ length: 8 }, (_, number) => `+${number}`),
+      // Two that get their slots in one moment may be a step apart in the log.
+      const starts = lines.filter((line) => line.startsWith("+")).map(Number);
+      t.true(
+        starts.every((number, index) => Math.abs(number - index) < limit),
+        lines.join(" "),
       );
     },
   );
