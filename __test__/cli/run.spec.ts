@@ -297,8 +297,11 @@ for (const { mode } of holdingModes) {
 
   test(`${mode}: an orphan with an empty environment does not leave its box`, async (t) => {
     const file = join(scratch, `${mode}-orphan.json`);
-    const hog = "sleep 0.4; head -c 900m /dev/zero | tail > /dev/null";
-    const script = `(env -i PATH="$PATH" setsid sh -c '${hog}' > /dev/null 2>&1 &); sleep 2`;
+    const [group, done] = [join(scratch, `${mode}-orphan.pid`), join(scratch, `${mode}-orphan.done`)];
+    // tail keeps what it has read until the sleep takes it; the command waits for tail's end, however slow.
+    const hog = `echo $$ > ${group}; sleep 0.4; (head -c 900m /dev/zero | tail; echo $? > ${done}) | sleep 30`;
+    const orphan = `(env -i PATH="$PATH" setsid sh -c '${hog}' > /dev/null 2>&1 &)`;
+    const script = `${orphan}; until [ -s ${done} ]; do sleep 0.1; done; kill -KILL -- "-$(cat ${group})"`;
     await runCli(["run", "--mode", mode, "--memory", "80", "--report", file, "--", "sh", "-c", script]);
     t.true(readReport(file).oom_killed);
   });
@@ -368,7 +371,8 @@ test("--mode off holds nothing and says so in the report", async (t) => {
 test("a terminal passes through, and Ctrl-C reaches the command once", async (t) => {
   const log = join(scratch, "tty.log");
   const inner = `trap "echo INT >> ${log}" INT; test -t 0 && test -t 1 && echo tty >> ${log}; echo ready; sleep 20; sleep 0.2; exit 7`;
-  const command = `${process.execPath} ${CLI} run --no-queue -- bash -c '${inner.replaceAll("'", "'\\''")}'`;
+  // Without `exec`, a shell between (dash) would end by the Ctrl-C itself.
+  const command = `exec ${process.execPath} ${CLI} run --no-queue -- bash -c '${inner.replaceAll("'", "'\\''")}'`;
   const child = spawn("script", ["-qec", command, "/dev/null"], { stdio: ["pipe", "pipe", "pipe"] });
   let shown = "";
   child.stdout.on("data", (chunk) => (shown += String(chunk)));

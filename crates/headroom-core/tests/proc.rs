@@ -141,7 +141,12 @@ fn page_counts_beyond_any_memory_do_not_overflow() {
 
 #[test]
 fn the_exact_size_is_read_in_bytes() {
-    let expected = Rollup { pss_bytes: 95_000 << 10, swap_pss_bytes: 1024 << 10, private_dirty_bytes: 79_000 << 10 };
+    let expected = Rollup {
+        rss_bytes: 125_000 << 10,
+        pss_bytes: 95_000 << 10,
+        swap_pss_bytes: 1024 << 10,
+        private_dirty_bytes: 79_000 << 10,
+    };
     assert_eq!(fixtures().rollup(NODE).unwrap(), Some(expected));
 }
 

@@ -47,6 +47,8 @@ struct Measured {
     key: ProcessKey,
     memory_bytes: u64,
     swap_bytes: u64,
+    /// How much more its resident memory is.
+    overstated_bytes: u64,
 }
 
 impl UserspaceCap {
@@ -86,12 +88,12 @@ impl UserspaceCap {
         let estimate = summed.saturating_sub(self.overstated_bytes);
         if estimate < self.memory_bytes {
             if now >= self.next_exact {
-                self.measure_all(proc, watched, summed);
+                self.measure_all(proc, watched);
             }
             return (Vec::new(), self.pause(estimate));
         }
         let stopped = Stopped::stop(proc, watched);
-        let measured = self.measure_all(proc, watched, summed);
+        let measured = self.measure_all(proc, watched);
         let victims = self.kill_what_does_not_fit(proc, measured);
         drop(stopped);
         let used = summed.saturating_sub(self.overstated_bytes);
@@ -99,13 +101,14 @@ impl UserspaceCap {
         (victims, pause)
     }
 
-    /// Takes exact sizes, and learns from them how much the cheap sum overstates.
-    fn measure_all(&mut self, proc: &ProcFs, watched: &Watched, summed: u64) -> Vec<Measured> {
+    /// Takes exact sizes, and learns from them how much the cheap sum overstates. Both sizes of a process are
+    /// of one moment, so that one that ends or grows between two looks distorts nothing.
+    fn measure_all(&mut self, proc: &ProcFs, watched: &Watched) -> Vec<Measured> {
         let began = Instant::now();
         let measured: Vec<Measured> = watched.members().filter_map(|key| measure(proc, key)).collect();
         self.next_exact = Instant::now() + began.elapsed().max(SHORTEST_PAUSE) * EXACT_SHARE;
         let memory: u64 = measured.iter().map(|process| process.memory_bytes).sum();
-        self.overstated_bytes = summed.saturating_sub(memory);
+        self.overstated_bytes = measured.iter().map(|process| process.overstated_bytes).sum();
         self.peak_bytes = self.peak_bytes.max(memory);
         measured
     }
@@ -144,10 +147,15 @@ impl UserspaceCap {
 /// Exact where this user may look into the process, else its resident memory.
 fn measure(proc: &ProcFs, key: ProcessKey) -> Option<Measured> {
     if let Ok(Some(rollup)) = proc.rollup(key.pid) {
-        return Some(Measured { key, memory_bytes: rollup.pss_bytes, swap_bytes: rollup.swap_pss_bytes });
+        return Some(Measured {
+            key,
+            memory_bytes: rollup.pss_bytes,
+            swap_bytes: rollup.swap_pss_bytes,
+            overstated_bytes: rollup.rss_bytes.saturating_sub(rollup.pss_bytes),
+        });
     }
     let status = proc.status(key.pid).ok()??;
-    Some(Measured { key, memory_bytes: status.rss_bytes, swap_bytes: status.swap_bytes })
+    Some(Measured { key, memory_bytes: status.rss_bytes, swap_bytes: status.swap_bytes, overstated_bytes: 0 })
 }
 
 fn kill(proc: &ProcFs, process: &Measured) -> Option<(PidFd, Victim)> {

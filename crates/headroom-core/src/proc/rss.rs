@@ -17,6 +17,8 @@ pub struct Statm {
 /// `/proc/PID/smaps_rollup` in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rollup {
+    /// Resident set size: a shared page counts whole.
+    pub rss_bytes: u64,
     /// Proportional set size: a page shared by n processes counts 1/n.
     pub pss_bytes: u64,
     /// Proportional part of what is swapped out.
@@ -50,6 +52,7 @@ impl ProcFs {
         for line in text.lines() {
             let Some((key, value)) = line.split_once(':') else { continue };
             let field = match key {
+                "Rss" => &mut rollup.rss_bytes,
                 "Pss" => &mut rollup.pss_bytes,
                 "SwapPss" => &mut rollup.swap_pss_bytes,
                 "Private_Dirty" => &mut rollup.private_dirty_bytes,
