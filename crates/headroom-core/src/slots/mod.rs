@@ -20,6 +20,8 @@ mod waiter;
 use crate::error::Result;
 use crate::journal::RuntimeDir;
 
+pub(crate) use locked::{Attempt, Locked};
+
 pub use listing::{Listing, Occupant, list};
 pub use slot::Slot;
 pub use waiter::{Turn, Waiter};
