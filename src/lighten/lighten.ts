@@ -153,20 +153,21 @@ const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | unde
     option.variable === undefined ? undefined : heldBy(found.run, option.variable, options.environment ?? {});
   const count = held === undefined ? undefined : numberIn(held.value);
   if (count !== undefined && count <= workers) return undefined;
-  // npm takes options for itself, unless they stand behind `--`.
-  const { run } = found;
-  const isNpms =
-    run.wrappers.at(-1) === "npm" && !run.simple.words.slice(0, run.at).some(({ value }) => value === "--");
-  if (isNpms) return undefined;
+  if (isNpms(found.run)) return undefined;
   const index = option.add === "end" ? until : found.work.subcommandAt + 1;
   return insertWords(found.run, index, writeWorkers(option, workers), nameOf(found.run), workers);
 };
+
+/** npm takes options for itself, unless they stand behind `--`. */
+const isNpms = ({ wrappers, simple, at }: Run): boolean =>
+  wrappers.at(-1) === "npm" && !simple.words.slice(0, at).some(({ value }) => value === "--");
 
 /** The tool behind a script is told its workers behind the script's own words. */
 const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened | undefined => {
   const inner = found.script?.takesWords;
   const { run, work } = found;
   if (inner === undefined || inner.script !== undefined || work.entry.script === undefined) return undefined;
+  if (isNpms(inner.run)) return undefined;
   const option = workerOption(inner);
   const workers = workersOf(inner, options);
   if (option === undefined || workers === undefined) return undefined;

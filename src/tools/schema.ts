@@ -32,6 +32,8 @@ export interface ScriptSource {
   orProgram?: true;
   /** Words for the script come behind `--`; absent: they follow its name. */
   dashes?: true;
+  /** Words go to the command itself, none to the script (`npm pack`). */
+  wordless?: true;
 }
 
 /** How a tool is told the number of its workers. */

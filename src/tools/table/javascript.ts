@@ -4,6 +4,7 @@ import type { Entry, Tool } from "../schema.js";
 const PACKAGE_SCRIPT: Entry = { kind: "script", script: { file: "package.json" } };
 const TEST_SCRIPT: Entry = { kind: "test", script: { file: "package.json", name: "test" } };
 const namedScript = (name: string): Entry => ({ kind: "script", script: { file: "package.json", name } });
+const PREPACK: Entry = { kind: "script", script: { file: "package.json", name: "prepack", wordless: true } };
 /** npm takes words for itself unless they stand behind `--`; pnpm and bun would hand `--` on to the script. */
 const throughDashes = (entry: Entry): Entry =>
   entry.script === undefined ? entry : { ...entry, script: { ...entry.script, dashes: true } };
@@ -41,10 +42,10 @@ export const JAVASCRIPT: readonly Tool[] = [
       },
       "run run-script rum urn": { ...throughDashes(PACKAGE_SCRIPT), bare: "light" },
       start: throughDashes(namedScript("start")),
-      restart: namedScript("restart"),
-      stop: { ...namedScript("stop") },
+      restart: throughDashes(namedScript("restart")),
+      stop: throughDashes(namedScript("stop")),
       "create init innit": CREATE,
-      "pack publish": { kind: "script", script: { file: "package.json", name: "prepack" } },
+      "pack publish": PREPACK,
       exec: "light",
       x: "light",
       ...light(NPM_LIGHT),
@@ -71,7 +72,7 @@ export const JAVASCRIPT: readonly Tool[] = [
       start: namedScript("start"),
       create: CREATE,
       "init exec dlx": "light",
-      "pack publish": namedScript("prepack"),
+      "pack publish": PREPACK,
       ...light(
         "ls list la ll outdated why licenses config c get set root bin store cache env view info show doctor help login logout whoami search setup self-update server patch approve-builds ignored-builds cat-file cat-index find-hash catalog unlink audit-signatures",
       ),
@@ -99,7 +100,7 @@ export const JAVASCRIPT: readonly Tool[] = [
       run: { ...PACKAGE_SCRIPT, bare: "light", script: { file: "package.json", orProgram: true } },
       create: CREATE,
       init: "light",
-      "pack publish": namedScript("prepack"),
+      "pack publish": PREPACK,
       ...light(
         "exec dlx info list why outdated config cache bin licenses audit check help version versions node npm plugin search explain constraints login logout owner tag team policies autoclean unlink generate-lock-entry",
       ),
@@ -123,7 +124,7 @@ export const JAVASCRIPT: readonly Tool[] = [
       build: "build",
       "create c": CREATE,
       "upgrade x": "light",
-      "pack publish": namedScript("prepack"),
+      "pack publish": PREPACK,
       ...light("init pm outdated info why audit repl exec unlink completions help discord"),
     },
     other: { kind: "script", script: { file: "package.json", orProgram: true } },
