@@ -164,7 +164,11 @@ const judgePart = (part: ScriptPart, options: ClassifyOptions, depth: number): J
   const last = judged.at(-1);
   const lastRun = found.at(-1);
   const takesWords =
-    part.takesWords && problem === undefined && last?.verdict === "heavy" && lastRun !== undefined && ends(part, lastRun)
+    part.takesWords &&
+    problem === undefined &&
+    last?.verdict === "heavy" &&
+    lastRun !== undefined &&
+    ends(part, lastRun)
       ? last.found
       : undefined;
   return {
@@ -234,9 +238,7 @@ const scriptParts = (
   const recipe = script.file === "Makefile" ? makeRecipe : justRecipe;
   const asked = targets.length === 0 ? [undefined] : script.file === "justfile" ? targets.slice(0, 1) : targets;
   const recipes = asked.map((target) => recipe(text, target));
-  return recipes.every((found) => found !== undefined)
-    ? [{ text: recipes.join("\n"), takesWords: false }]
-    : undefined;
+  return recipes.every((found) => found !== undefined) ? [{ text: recipes.join("\n"), takesWords: false }] : undefined;
 };
 
 const makefile = (files: ProjectFiles, directory: string): string | undefined =>

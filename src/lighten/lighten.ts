@@ -8,6 +8,7 @@ import type { WorkerOption, WorkerVariable } from "../tools/schema.js";
 import { applyChanges, type Change } from "./edits.js";
 import { capHeap, type Lightened } from "./heap.js";
 import { affordsAll, heapMb, workersFor, type Affordable } from "./limits.js";
+import { isReplaceable } from "./replaceable.js";
 import { changeAssignment, heldBy, numberIn, setVariable } from "./variables.js";
 import { findWorkers, replaceWorkers, writeWorkers, type GivenWorkers } from "./workers.js";
 
@@ -99,7 +100,9 @@ const planVariable = (
   if (held?.where === "inner" || (count !== undefined && count <= Number(value))) return undefined;
   const change =
     held?.where === "command"
-      ? changeAssignment(run, held.assignment, () => value, value)
+      ? isReplaceable(held.assignment.value.source)
+        ? changeAssignment(run, held.assignment, () => value, value)
+        : undefined
       : setVariable(run, name, { inherits: value, plain: value });
   return change === undefined ? undefined : { changes: [change], lines: [`set ${name}=${value}`] };
 };
@@ -259,6 +262,7 @@ const lowerGiven = (
     const own = run.words[index];
     const apart = valueIndex !== undefined && valueIndex !== index ? run.words[valueIndex] : undefined;
     if (own === undefined || !own.exact || apart?.exact === false) continue;
+    if (!isReplaceable(own.source) || (apart !== undefined && !isReplaceable(apart.source))) continue;
     if (lines.length > 0 && workers === 1 && option.writeOne !== undefined) {
       // The words for one worker stand there already.
       for (const at of new Set([index, valueIndex ?? index])) {

@@ -12,6 +12,7 @@ export type Peeled = Run | { text: string; run: Run };
 export interface Surroundings {
   cwd: string | undefined;
   exported: ReadonlyMap<string, string | undefined>;
+  fixed: ReadonlySet<string>;
   /** What is known to reach standard input. */
   input: string | undefined;
 }
@@ -24,7 +25,7 @@ const SHELL_VALUED = optionNames("-O +O -o +o --rcfile --init-file");
 const ENV_VALUED = optionNames("-u --unset -C --chdir -S --split-string -a --argv0");
 const FIND_ACTIONS = optionNames("-exec -execdir -ok -okdir");
 
-export const peel = (simple: SimpleCommand, { cwd, exported, input }: Surroundings): Peeled[] => {
+export const peel = (simple: SimpleCommand, { cwd, exported, fixed, input }: Surroundings): Peeled[] => {
   const variables: VariablePlace | undefined = simple.editable
     ? { at: "prefix", pos: simple.pos, before: -1, inherits: true }
     : simple.inherited;
@@ -37,6 +38,7 @@ export const peel = (simple: SimpleCommand, { cwd, exported, input }: Surroundin
     variables,
     assigned: simple.assignments,
     exported,
+    fixed,
     cwd,
     elsewhere: undefined,
   };

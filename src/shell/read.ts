@@ -58,7 +58,7 @@ export const readText = (text: string, cwd?: string): ReadText => {
   const { script, problem } = parseText(text);
   const reader = new Reader();
   if (script !== undefined) {
-    const state: State = { cwd, variables: new Map(), exported: new Map() };
+    const state: State = { cwd, variables: new Map(), exported: new Map(), fixed: new Set() };
     reader.readScript(script, {
       state,
       place: outerPlace,
@@ -224,7 +224,11 @@ class Reader {
     }
     if (applyBuiltin(words, state)) return;
     const input = shellInput(node.redirects, (word) => wordValue(word, known)) ?? fed;
-    for (const peeled of peel(simple, { cwd: state.cwd, exported: new Map(state.exported), input })) {
+    const { cwd, exported, fixed } = state;
+    for (const peeled of peel(simple, { cwd, exported: new Map(exported), fixed, input })) {
+      // `command cd web`, `builtin export A=1`
+      const isBuiltin = !("text" in peeled) && peeled.wrappers.length > 0 && peeled.wrappers.every(isBuiltinPrefix);
+      if (isBuiltin && applyBuiltin(peeled.words, state)) continue;
       this.#peeled(peeled, simple, context);
     }
   }
@@ -267,7 +271,12 @@ class Reader {
     const inner = new Reader();
     inner.#commands = this.#commands;
     inner.readScript(script, {
-      state: { cwd: run.cwd, variables: new Map(context.state.exported), exported: new Map(context.state.exported) },
+      state: {
+        cwd: run.cwd,
+        variables: new Map(context.state.exported),
+        exported: new Map(context.state.exported),
+        fixed: context.state.fixed,
+      },
       place: () => ({ pos: run.words[0]?.pos ?? simple.pos, end: run.words.at(-1)?.end ?? simple.end, isOuter: false }),
       editable: false,
       inherited: run.variables,
@@ -351,6 +360,8 @@ type Substitution = Extract<
 
 const hasScript = (node: SyntaxNode): node is Substitution =>
   node.type === "CommandExpansion" || node.type === "ProcessSubstitution" || node.type === "ArithmeticCommandExpansion";
+
+const isBuiltinPrefix = (wrapper: string): boolean => wrapper === "command" || wrapper === "builtin";
 
 const isLiteral = (value: string): boolean => isKnown(value) && !/[*?[\]]/.test(value);
 
