@@ -32,6 +32,8 @@ export interface HeavyRun {
   script: ScriptContents | undefined;
   /** It works in a process tree that is not ours. */
   elsewhere: boolean;
+  /** The number of workers that a file of the project gives it. */
+  inFile: string | undefined;
   why: string;
 }
 
@@ -120,19 +122,27 @@ const judgeRun = (outer: Run, options: ClassifyOptions, depth: number): RunJudge
   return judgeScript(run, judged, options, depth);
 };
 
-const heavyRun = (run: Run, work: HeavyWork, script?: ScriptContents): HeavyRun => ({
+const heavyRun = (run: Run, work: HeavyWork, options: ClassifyOptions, script?: ScriptContents): HeavyRun => ({
   run,
   work,
   kind: run.elsewhere === "container" ? "container" : work.kind,
   script,
   elsewhere: run.elsewhere !== undefined || work.entry.elsewhere === true,
+  inFile: workersInFile(run, work, options),
   why: work.why,
 });
+
+const workersInFile = (run: Run, work: HeavyWork, { files = noFiles }: ClassifyOptions): string | undefined => {
+  const [name, pattern] = work.entry.workers?.elsewhere?.file ?? [];
+  if (name === undefined || pattern === undefined) return undefined;
+  const directory = directoryOf(run, work);
+  return directory === undefined ? undefined : pattern.exec(files.read(directory, name) ?? "")?.[1];
+};
 
 /** A script runner is light when its script is at hand and light. */
 const judgeScript = (run: Run, work: HeavyWork, options: ClassifyOptions, depth: number): RunJudgement => {
   const { script } = work.entry;
-  if (script === undefined || depth > DEEPEST_SCRIPT) return { verdict: "heavy", found: heavyRun(run, work) };
+  if (script === undefined || depth > DEEPEST_SCRIPT) return { verdict: "heavy", found: heavyRun(run, work, options) };
   const operand = work.operands[0];
   const name = script.name ?? operand?.value;
   const parts =
@@ -140,7 +150,7 @@ const judgeScript = (run: Run, work: HeavyWork, options: ClassifyOptions, depth:
   if (parts === undefined) {
     if (script.orProgram && script.name === undefined && operand !== undefined)
       return judgeProgram(run, work, operand.index, options, depth);
-    return { verdict: "heavy", found: heavyRun(run, work) };
+    return { verdict: "heavy", found: heavyRun(run, work, options) };
   }
   const inside = { ...options, cwd: directoryOf(run, work) };
   const judged = parts.map((part) => judgePart(part, inside, depth + 1));
@@ -151,7 +161,7 @@ const judgeScript = (run: Run, work: HeavyWork, options: ClassifyOptions, depth:
       ? `${work.why}; its script runs ${runs.map((found) => commandName(found.run.words[0]?.value ?? "")).join(", ")}`
       : work.why;
   const takesWords = judged.find((part) => part.takesWords !== undefined)?.takesWords;
-  return { verdict: "heavy", found: { ...heavyRun(run, work, { runs, takesWords }), why } };
+  return { verdict: "heavy", found: { ...heavyRun(run, work, options, { runs, takesWords }), why } };
 };
 
 interface JudgedPart extends ScriptContents {
@@ -191,7 +201,7 @@ const judgeProgram = (
   depth: number,
 ): RunJudgement => {
   const word = run.words[index];
-  if (word === undefined) return { verdict: "heavy", found: heavyRun(run, work) };
+  if (word === undefined) return { verdict: "heavy", found: heavyRun(run, work, options) };
   const value = word.value;
   if (/\.[cm]?[jt]sx?$/.test(value) || /^\.{0,2}\//.test(value)) return { verdict: "unknown" };
   const program: Run = {
@@ -203,7 +213,7 @@ const judgeProgram = (
   const judged = judgeRun(program, options, depth + 1);
   return judged.verdict === "heavy" || toolNamed(commandName(value)) !== undefined
     ? judged
-    : { verdict: "heavy", found: heavyRun(run, work) };
+    : { verdict: "heavy", found: heavyRun(run, work, options) };
 };
 
 const directoryOf = (run: Run, work: HeavyWork): string | undefined => {

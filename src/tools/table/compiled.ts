@@ -1,8 +1,25 @@
 /** Compilers, and the build tools of compiled languages. */
-import type { Tool, WorkerOption } from "../schema.js";
+import type { Tool, WorkerOption, WorkerSettings } from "../schema.js";
 
-const MAKE_JOBS: WorkerOption = { options: "-j --jobs", write: "-j{n}", optionalValue: true, numberOnly: true };
+const MAKE_JOBS: WorkerOption = {
+  options: "-j --jobs",
+  write: "-j{n}",
+  optionalValue: true,
+  numberOnly: true,
+  // With a jobserver the number is that of the make above.
+  elsewhere: {
+    variables: "MAKEFLAGS GNUMAKEFLAGS",
+    pattern: /^(?!.*jobserver)(?:.*\s)?(?:(?:^|-)[^CfIWolEOD\d\W]*j|--jobs=?)\s*([\d\uE000]*)(?=\s|$)/,
+  },
+};
 const NEXT_COMPILE = "build one target at a time with one job (-j1), without debug information or optimisation";
+
+/** https://doc.rust-lang.org/cargo/reference/config.html#buildjobs */
+const CARGO_JOBS: WorkerSettings = {
+  variables: "CARGO_BUILD_JOBS",
+  words: /^(?:--config=)?build\.jobs\s*=\s*(\d+)$/,
+  file: [".cargo/config.toml", /^\s*(?:build\.)?jobs\s*=\s*(\d+)/m],
+};
 
 export const COMPILED: readonly Tool[] = [
   {
@@ -43,7 +60,13 @@ export const COMPILED: readonly Tool[] = [
     light: "-N --show-only --print-labels",
     valued:
       "-C --build-config -R --tests-regex -E --exclude-regex -L --label-regex -LE --label-exclude -I --tests-information --timeout --test-dir --output-junit -O --output-log --repeat -S -D -M -T --preset",
-    workers: { options: "-j --parallel", write: "-j{n}", optionalValue: true, numberOnly: true },
+    workers: {
+      options: "-j --parallel",
+      write: "-j{n}",
+      optionalValue: true,
+      numberOnly: true,
+      elsewhere: { variables: "CTEST_PARALLEL_LEVEL" },
+    },
     next: "run fewer tests at a time (ctest -R NAME -j1)",
   },
   {
@@ -101,7 +124,7 @@ export const COMPILED: readonly Tool[] = [
     valued:
       "--manifest-path --target --target-dir --features -F -p --package --profile --bin --test --example --bench --exclude --color --config -Z -C --message-format --git --branch --tag --rev --path --root --version --registry --index --lockfile-path",
     directory: "-C",
-    workers: { options: "-j --jobs", write: "-j {n}", add: "after-subcommand", variable: "CARGO_BUILD_JOBS" },
+    workers: { options: "-j --jobs", write: "-j {n}", add: "after-subcommand", elsewhere: CARGO_JOBS },
     subcommands: {
       "test t bench": "test",
       "build b check c run r clippy doc d rustc rustdoc install fix package publish": "compile",
@@ -110,10 +133,10 @@ export const COMPILED: readonly Tool[] = [
         subcommands: {
           "run r": {
             kind: "test",
-            workers: { options: "-j --test-threads --jobs", write: "-j {n}" },
+            workers: { options: "-j --test-threads --jobs --build-jobs", write: "-j {n}", all: "num-cpus" },
             variables: [
-              { name: "CARGO_BUILD_JOBS", value: "{n}", always: true },
-              { name: "NEXTEST_TEST_THREADS", value: "{n}" },
+              { name: "CARGO_BUILD_JOBS", value: "{n}", options: "--build-jobs" },
+              { name: "NEXTEST_TEST_THREADS", value: "{n}", options: "-j --test-threads --jobs" },
             ],
           },
           list: { kind: "test", workers: null },
@@ -183,7 +206,13 @@ export const COMPILED: readonly Tool[] = [
     bare: "light",
     valued:
       "-C -o -p -run -bench -count -timeout -coverprofile -covermode -coverpkg -tags -ldflags -gcflags -asmflags -mod -modfile -exec -parallel -cpu -benchtime -skip -pkgdir -overlay -buildmode -toolexec",
-    workers: { options: "-p", write: "-p {n}", add: "after-subcommand", only: "build test install" },
+    workers: {
+      options: "-p",
+      write: "-p {n}",
+      add: "after-subcommand",
+      only: "build test install",
+      elsewhere: { variables: "GOFLAGS", pattern: /(?:^|\s)--?p=([\d\uE000]+)(?=\s|$)/ },
+    },
     light: "-n",
     subcommands: {
       test: { kind: "test", light: "-n -list" },
