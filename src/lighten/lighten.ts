@@ -142,6 +142,9 @@ const countsFor = (runs: readonly Run[], { allVariable }: WorkerOption, options:
   return { cpus, all: count.find((number) => number !== undefined) ?? cpus };
 };
 
+/** What the pattern's group holds; empty where it has nothing, `undefined` where the pattern is not found. */
+const matched = (text: string, pattern: RegExp): string | undefined => pattern.exec(text)?.slice(1, 2).join("");
+
 /** The lowest number of workers that is told in another way than by the option; `undefined` when there is none. */
 const toldElsewhere = (
   found: HeavyRun,
@@ -155,7 +158,6 @@ const toldElsewhere = (
   const texts = runs.flatMap((run) =>
     [...optionNames(variables)].map((name) => heldBy(run, name, options.environment ?? {})?.value),
   );
-  const matched = (text: string, by: RegExp): string | undefined => by.exec(text)?.slice(1, 2).join("");
   const values = [
     ...texts.map((text) => (text === undefined || pattern === undefined ? text : matched(text, pattern))),
     ...(words === undefined ? [] : found.run.words.map(({ value }) => matched(value, words))),

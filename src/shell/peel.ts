@@ -1,5 +1,6 @@
 /** Takes wrappers off a simple command until the programs that it runs stand bare. */
 import { commandName, packageName } from "./names.js";
+import { changedDirectory } from "./state.js";
 import { optionNames, readOption, skipOptions, type FoundOption } from "./options.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import type { ShellWord } from "./word.js";
@@ -133,7 +134,7 @@ const peelEnv = (run: Run, values: string[], input: string | undefined): Peeled[
   const unset = options.filter(({ name }) => name === "-u" || name === "--unset").map(({ value }) => value);
   const base: Run = {
     ...run,
-    wrappers: run.wrappers,
+    cwd: inDirectory(run, options, "-C --chdir"),
     assigned: [...(clears ? [] : run.assigned.filter(({ name }) => !unset.includes(name))), ...assigned],
     exported: clears ? new Map() : new Map([...run.exported].filter(([name]) => !unset.includes(name))),
   };
@@ -321,7 +322,10 @@ const operandTexts = (values: string[], begin: number, wrapper: Wrapper): string
 
 /** What the wrapper does to the environment and to the place where the command runs. */
 const surround = (run: Run, values: string[], wrapper: Wrapper, begin: number): Run => {
-  const { options } = skipOptions(values, begin, optionNames(wrapper.valued));
+  const valued = optionNames(wrapper.valued);
+  const { options } = skipOptions(values, begin, valued);
+  // Options stand before the subcommand as well (`pnpm -C web exec jest`).
+  const before = wrapper.after === undefined ? options : [...skipOptions(values, 1, valued).options, ...options];
   const names = new Set([...options.map(({ name }) => name), ...values.slice(begin, begin + 2)]);
   const has = (flags: string | undefined): boolean => [...optionNames(flags)].some((flag) => names.has(flag));
   const clears =
@@ -330,12 +334,21 @@ const surround = (run: Run, values: string[], wrapper: Wrapper, begin: number): 
   const own = wrapper.assignments ? assignedWords(run, begin) : [];
   return {
     ...run,
+    cwd: wrapper.moves ? undefined : inDirectory(run, before, wrapper.directory),
     variables: isLost ? undefined : run.variables,
     assigned: [...(isLost ? [] : run.assigned), ...own],
     exported: isLost ? new Map() : run.exported,
     editable: run.editable && wrapper.template !== true,
     elsewhere: run.elsewhere ?? wrapper.elsewhere,
   };
+};
+
+/** Where the command runs when options of the wrapper say so. */
+const inDirectory = (run: Run, options: readonly FoundOption[], names: string | undefined): string | undefined => {
+  const wanted = optionNames(names);
+  return options
+    .filter(({ name }) => wanted.has(name))
+    .reduce<string | undefined>((cwd, { value }) => changedDirectory(cwd, value), run.cwd);
 };
 
 /** `NAME=value` words at the head of `cross-env` or `sudo`. */

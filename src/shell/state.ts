@@ -84,7 +84,7 @@ const declare = (word: string, isExport: boolean, state: State): void => {
     state.exported.set(name, value !== undefined && !isKnown(value) ? UNKNOWN + value : state.variables.get(name));
 };
 
-const changedDirectory = (cwd: string | undefined, target: string | undefined): string | undefined => {
+export const changedDirectory = (cwd: string | undefined, target: string | undefined): string | undefined => {
   if (target === undefined || !isKnown(target) || target === "-" || target.startsWith("~")) return undefined;
   if (isAbsolute(target)) return target;
   return cwd === undefined ? undefined : join(cwd, target);

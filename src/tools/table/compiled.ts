@@ -30,7 +30,7 @@ export const COMPILED: readonly Tool[] = [
       "-C --directory -f --file --makefile -I --include-dir -o --old-file --assume-old -W --what-if --new-file --assume-new --eval -O",
     directory: "-C --directory",
     elsewhereOptions: "-f --file --makefile --eval",
-    light: "-v -n --just-print --dry-run --recon -q --question",
+    light: "-v -n --just-print --dry-run --recon -q --question -t --touch",
     workers: MAKE_JOBS,
     next: NEXT_COMPILE,
   },
@@ -45,9 +45,9 @@ export const COMPILED: readonly Tool[] = [
   {
     names: "cmake cmake3",
     kind: "compile",
-    // Configuring compiles a few probes; building is what counts.
-    needs: "--build --workflow --install",
-    light: "-E -N",
+    // Configuring compiles a few probes, installing copies; building is what counts.
+    needs: "--build --workflow",
+    light: "-E -N --install",
     valued:
       "--build --target -t --config --preset -S -B -G -T -A -D -U -C --install --prefix --component --log-level --toolchain --workflow",
     workers: { options: "-j --parallel", write: "-j {n}", optionalValue: true, numberOnly: true },
@@ -313,6 +313,58 @@ export const COMPILED: readonly Tool[] = [
     kind: "install",
     bare: "light",
     subcommands: { "install update bootstrap build": "install" },
+    other: "light",
+  },
+  {
+    names: "clang-tidy",
+    kind: "build",
+    singleDash: true,
+    bare: "light",
+    valued: "-p -config-file -checks -header-filter",
+    light: "-list-checks --list-checks -dump-config --dump-config -explain-config --explain-config --verify-config",
+    other: "build",
+    next: "check fewer files at a time",
+  },
+  {
+    names: "run-clang-tidy",
+    kind: "build",
+    singleDash: true,
+    valued:
+      "-p -j -checks -config -config-file -header-filter -source-filter -clang-tidy-binary -export-fixes -extra-arg",
+    workers: { options: "-j", write: "-j {n}", add: "end" },
+    next: "check fewer files at a time, with -j 1",
+  },
+  {
+    names: "vcpkg",
+    kind: "compile",
+    bare: "light",
+    valued:
+      "--triplet --host-triplet --vcpkg-root --overlay-ports --overlay-triplets --x-install-root --x-manifest-root",
+    light: "--dry-run --only-downloads",
+    subcommands: { "install upgrade build ci x-set-installed": "compile" },
+    other: "light",
+    variables: [{ name: "VCPKG_MAX_CONCURRENCY", value: "{n}" }],
+    next: NEXT_COMPILE,
+  },
+  {
+    names: "conan",
+    kind: "install",
+    bare: "light",
+    subcommands: { install: "install", "create build": "compile", test: "test" },
+    other: "light",
+    next: "install with ready binaries only (--build=never)",
+  },
+  {
+    names: "R",
+    kind: "compile",
+    bare: "light",
+    subcommands: {
+      CMD: {
+        bare: "light",
+        subcommands: { check: "test", build: "build", INSTALL: "install", SHLIB: "compile" },
+        other: "light",
+      },
+    },
     other: "light",
   },
   { names: "configure", kind: "compile", light: "-V", next: NEXT_COMPILE },
