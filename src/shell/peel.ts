@@ -19,7 +19,7 @@ export interface Surroundings {
 }
 
 /** `sudo env nice …` deeper than that is nobody's command. */
-const MOST_WRAPPERS = 16;
+export const MOST_WRAPPERS = 16;
 
 const SHELLS = optionNames("sh bash dash zsh ksh mksh ash fish rbash");
 const SHELL_VALUED = optionNames("-O +O -o +o --rcfile --init-file");

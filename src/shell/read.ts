@@ -12,7 +12,7 @@ import {
   type SyntaxNode,
 } from "unbash";
 import { parseText } from "./parse.js";
-import { peel, type Peeled } from "./peel.js";
+import { MOST_WRAPPERS, peel, type Peeled } from "./peel.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import { literalOutput, shellInput } from "./shell-input.js";
 import { applyBuiltin, fork, knownIn, type State } from "./state.js";
@@ -241,10 +241,13 @@ class Reader {
     const name = peeled.words[0]?.value ?? "";
     // A wrapper runs a program of that name, not the function.
     const bodies = peeled.wrappers.length === 0 ? context.functions.get(name) : undefined;
-    if (bodies !== undefined && !context.active.has(name) && context.active.size < DEEPEST_CALL) {
-      this.#call(name, bodies, peeled.words.slice(1), context);
+    if (bodies !== undefined && !context.active.has(name)) {
+      if (context.active.size < DEEPEST_CALL) this.#call(name, bodies, peeled.words.slice(1), context);
+      else this.problem ??= `more than ${DEEPEST_CALL} functions that call each other: the rest was not read`;
       return;
     }
+    if (peeled.wrappers.length > MOST_WRAPPERS)
+      this.problem ??= `more than ${MOST_WRAPPERS} commands that run another one: the rest was not read`;
     this.runs.push(peeled);
   }
 
@@ -265,9 +268,15 @@ class Reader {
 
   /** A text that an inner shell runs. Its commands stand for the command that holds it. */
   #innerText({ text, run }: Extract<Peeled, { text: string }>, simple: SimpleCommand, context: Context): void {
-    if (context.depth >= DEEPEST_TEXT) return;
-    const { script } = parseText(text);
-    if (script === undefined) return;
+    if (context.depth >= DEEPEST_TEXT) {
+      this.problem ??= `shell texts in shell texts, more than ${DEEPEST_TEXT} deep: the rest was not read`;
+      return;
+    }
+    const { script, problem } = parseText(text);
+    if (script === undefined) {
+      this.problem ??= problem;
+      return;
+    }
     const inner = new Reader();
     inner.#commands = this.#commands;
     inner.readScript(script, {
