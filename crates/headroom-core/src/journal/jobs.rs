@@ -6,9 +6,9 @@ use crate::boxing::{BoxId, Placement};
 use crate::cgroup::{Cgroup, Peak, PeakSource};
 use crate::error::Result;
 use crate::job::{LeftProcess, members_of};
-use crate::journal::RuntimeDir;
 use crate::journal::mark::MARK_ENDING;
 use crate::journal::record::{self, ENDING, Facts, boot_id};
+use crate::journal::{Handling, Mark, RuntimeDir};
 use crate::proc::ProcFs;
 use crate::systemd::POOL_PREFIX;
 
@@ -24,6 +24,8 @@ pub enum JobState {
     Orphaned,
     /// Its command has ended, processes of it run on in its box.
     LeftRunning,
+    /// The watchdog lets it stand still.
+    Paused,
 }
 
 impl JobState {
@@ -34,6 +36,7 @@ impl JobState {
             Self::Running => "running",
             Self::Orphaned => "orphaned",
             Self::LeftRunning => "left_running",
+            Self::Paused => "paused",
         }
     }
 }
@@ -104,7 +107,8 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
             }
             continue;
         }
-        let view = look(proc, id, facts, is_owned);
+        let is_paused = Mark::read(runtime, id).is_some_and(|mark| mark.handling == Handling::Paused);
+        let view = look(proc, id, facts, is_owned, is_paused);
         if is_owned || !view.processes.is_empty() {
             views.push(view);
         } else if remove && remove_box(&view.facts) {
@@ -117,9 +121,10 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
     Ok(views)
 }
 
-fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
+fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool, is_paused: bool) -> JobView {
     // A lock alone does not say who holds it: an adopted job's is held by its adopter.
     let state = match (is_owned && proc.is_alive(facts.owner), facts.left) {
+        _ if is_paused => JobState::Paused,
         (_, true) => JobState::LeftRunning,
         (true, false) => JobState::Running,
         (false, false) => JobState::Orphaned,

@@ -21,6 +21,8 @@ use crate::watchdog::{Cause, Gauge, Judge, Plan, Rules, Step, Verdict, page_out}
 
 /// Whose lock this is acts; the others stand by.
 const LOCK_FILE: &str = "watchdog.lock";
+/// Who only observes must not keep another one from acting.
+const OBSERVERS_LOCK_FILE: &str = "watchdog-observer.lock";
 const STAND_BY: Duration = Duration::from_secs(1);
 /// How often the jobs are listed while there is no danger.
 const LIST_EVERY: Duration = Duration::from_secs(1);
@@ -143,7 +145,9 @@ impl Watch {
         // Among many busy processes the one that must stop them should not wait for its turn.
         let _best_effort = rustix::process::setpriority_process(None, NICENESS);
         self.events.send(&Told::Guarding { locked: pinned.is_whole() });
-        self.take_over_paused();
+        if !self.rules.observe {
+            self.take_over_paused();
+        }
         loop {
             let pause = self.look();
             if self.is_stopped_within(pause) {
@@ -155,9 +159,10 @@ impl Watch {
 
     /// Waits until no other watchdog of this user acts. `None` when it is to end before that.
     fn stand_by(&self) -> Option<Locked> {
+        let file = if self.rules.observe { OBSERVERS_LOCK_FILE } else { LOCK_FILE };
         loop {
             // Otherwise somebody has it, or the directory is in a bad way; both may pass.
-            if let Ok(Attempt::Had(lock)) = Locked::attempt(&self.runtime, LOCK_FILE, OFlags::RDWR | OFlags::CREATE) {
+            if let Ok(Attempt::Had(lock)) = Locked::attempt(&self.runtime, file, OFlags::RDWR | OFlags::CREATE) {
                 return Some(lock);
             }
             if self.is_stopped_within(STAND_BY) {
