@@ -285,5 +285,5 @@ fn the_nearer_to_the_line_the_sooner_the_next_look() {
     };
     assert_eq!(pause(96), Duration::from_millis(10));
     assert_eq!(pause(96 + 300), Duration::from_millis(100));
-    assert_eq!(pause(u64::MAX / MIB), Duration::from_millis(250));
+    assert_eq!(pause(u64::MAX / MIB), Duration::from_millis(500));
 }

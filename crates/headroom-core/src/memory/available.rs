@@ -60,6 +60,21 @@ impl Ceilings {
         Ok(Self { cgroups })
     }
 
+    /// What the tightest of them leaves, bytes; `None` without any. What can be dropped is looked up, which costs
+    /// the kernel most, only where less than `enough` is left without it.
+    #[must_use]
+    pub fn left_bytes(&self, enough: u64) -> Option<u64> {
+        let left = |cgroup: &Cgroup| {
+            let limit_bytes = cgroup.memory_limit().ok()??.as_bytes()?;
+            let left_bytes = limit_bytes.saturating_sub(cgroup.usage_bytes().ok()??);
+            if left_bytes >= enough {
+                return Some(left_bytes);
+            }
+            ceiling(cgroup).map(|ceiling| ceiling.left_bytes)
+        };
+        self.cgroups.iter().filter_map(left).min()
+    }
+
     /// Each as it is now, nearest first.
     #[must_use]
     pub fn measure(&self) -> Vec<Ceiling> {

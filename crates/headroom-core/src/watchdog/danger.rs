@@ -12,7 +12,7 @@ const SHORTEST_HISTORY: Duration = Duration::from_millis(500);
 /// The fastest that memory is filled: a C program did 2.7 GiB/s where this was measured.
 const GROWTH_BYTES_PER_MS: u64 = 3 << 20;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Why something has to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -54,15 +54,17 @@ pub struct Gauge {
     proc: ProcFs,
     ceilings: Ceilings,
     ceilings_at: Instant,
+    enough_bytes: u64,
     agent: Option<Cgroup>,
 }
 
 impl Gauge {
-    /// Finds what there is to read. `agent_pid`: the agent, where it is not this process.
-    pub fn new(proc: ProcFs, agent_pid: Option<i32>) -> Result<Self> {
+    /// Finds what there is to read. With `enough_bytes` available it need not be known more exactly. `agent_pid`:
+    /// the agent, where it is not this process.
+    pub fn new(proc: ProcFs, enough_bytes: u64, agent_pid: Option<i32>) -> Result<Self> {
         let ceilings = Ceilings::find(&proc)?;
         let agent = agent_cgroup(&proc, agent_pid);
-        Ok(Self { proc, ceilings, ceilings_at: Instant::now(), agent })
+        Ok(Self { proc, ceilings, ceilings_at: Instant::now(), enough_bytes, agent })
     }
 
     /// Measures once.
@@ -73,8 +75,8 @@ impl Gauge {
             self.ceilings_at = at;
         }
         let machine = self.proc.meminfo()?;
-        let left = self.ceilings.measure().iter().map(|ceiling| ceiling.left_bytes).min();
-        let available_bytes = machine.available_bytes.min(left.unwrap_or(u64::MAX));
+        let left = self.ceilings.left_bytes(self.enough_bytes).unwrap_or(u64::MAX);
+        let available_bytes = machine.available_bytes.min(left);
         Ok(Reading { at, available_bytes, swap_free_bytes: machine.swap_free_bytes, stalls: self.stalls() })
     }
 

@@ -24,8 +24,6 @@ const LOCK_FILE: &str = "watchdog.lock";
 /// Who only observes must not keep another one from acting.
 const OBSERVERS_LOCK_FILE: &str = "watchdog-observer.lock";
 const STAND_BY: Duration = Duration::from_secs(1);
-/// How often the jobs are listed while there is no danger.
-const LIST_EVERY: Duration = Duration::from_secs(1);
 /// How often to look while a job is paused or ending.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// How often danger is told where nothing is done about it.
@@ -81,7 +79,7 @@ pub fn start(runtime: Arc<RuntimeDir>, rules: Rules) -> Result<(Running, OwnedFd
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let stop = Arc::new(rustix::event::eventfd(0, flags).map_err(|e| Error::call("eventfd", e))?);
     let proc = ProcFs::system()?;
-    let gauge = Gauge::new(ProcFs::system()?, rules.agent_pid)?;
+    let gauge = Gauge::new(ProcFs::system()?, rules.reserve_bytes.saturating_mul(2), rules.agent_pid)?;
     let (sender, receiver) = channel();
     let watch = Watch {
         proc,
@@ -93,7 +91,6 @@ pub fn start(runtime: Arc<RuntimeDir>, rules: Rules) -> Result<(Running, OwnedFd
         events: EventSink::new(writer),
         stop: Arc::clone(&stop),
         jobs: Vec::new(),
-        listed_at: None,
         told_at: None,
         killed: None,
         sender,
@@ -130,7 +127,6 @@ struct Watch {
     events: EventSink,
     stop: Arc<OwnedFd>,
     jobs: Vec<Candidate>,
-    listed_at: Option<Instant>,
     told_at: Option<Instant>,
     /// The job whose killing was told; the step comes again until it is gone.
     killed: Option<BoxId>,
@@ -185,11 +181,11 @@ impl Watch {
             self.plan.pages_have_left(id, bytes);
             self.events.send(&Told::PushedOut { job: id.to_string(), bytes });
         }
-        let is_old = self.listed_at.is_none_or(|at| reading.at.duration_since(at) >= LIST_EVERY);
-        if is_old || verdict.cause.is_some() || self.plan.is_busy() {
-            self.jobs = candidates(&self.proc, &self.runtime);
-            self.listed_at = Some(reading.at);
+        // Most looks need no jobs, and listing them costs more than all the rest.
+        if verdict.cause.is_none() && !self.plan.is_busy() {
+            return verdict.pause;
         }
+        self.jobs = candidates(&self.proc, &self.runtime);
         let ids: Vec<BoxId> = self.jobs.iter().map(|job| job.id).collect();
         let step = if self.rules.observe { None } else { self.plan.next(reading.at, &verdict, &ids) };
         match (step, verdict.cause) {
