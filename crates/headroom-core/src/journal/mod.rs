@@ -9,4 +9,5 @@ mod runtime_dir;
 pub use adopt::{adopt, keep_adopting};
 pub use jobs::{JobState, JobView, jobs, sweep};
 pub use record::{Facts, Record};
+pub(crate) use runtime_dir::Mark;
 pub use runtime_dir::RuntimeDir;

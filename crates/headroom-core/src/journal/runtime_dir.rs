@@ -13,6 +13,13 @@ use crate::error::{Error, Result};
 
 const NAME: &str = "hermes-headroom";
 
+/// Which file a name stands for, and when it was written: the same as before, or not. No time to reckon with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    file: (u64, u64),
+    written: (i64, u64),
+}
+
 /// An open, checked runtime directory.
 #[derive(Debug)]
 pub struct RuntimeDir {
@@ -76,6 +83,12 @@ impl RuntimeDir {
         let named = rustix::fs::statat(&self.dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         let opened = rustix::fs::fstat(file);
         matches!((named, opened), (Ok(named), Ok(opened)) if (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino))
+    }
+
+    /// The mark of a name's file; `None` when there is none.
+    pub(crate) fn mark(&self, name: &str) -> Option<Mark> {
+        let stat = rustix::fs::statat(&self.dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(Mark { file: (stat.st_dev, stat.st_ino), written: (stat.st_mtime, stat.st_mtime_nsec) })
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
