@@ -1,6 +1,6 @@
 /** What dead starters left behind: removed where nothing runs in it, looked after where something does. */
 import type { UsableMode } from "../modes/choose.js";
-import type { Native } from "../native.js";
+import { nativeMessage, type Native } from "../native.js";
 
 /** A job of any process of this user. */
 export type JobView = ReturnType<Native["listJobs"]>[number];
@@ -22,7 +22,7 @@ export const sweepJobs = (native: Native, runtimeDir: string | null, modes: read
     try {
       return action();
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
+      problems.push(nativeMessage(error));
       return otherwise;
     }
   };

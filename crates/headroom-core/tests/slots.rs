@@ -363,6 +363,8 @@ fn a_process_that_is_stopped_in_the_line_blocks_nobody() {
     signal(&kid, libc::SIGSTOP);
     wait_until("it is stopped", || system().stat(kid.pid()).unwrap().unwrap().state == 'T');
     let mut waiter = folder.join(1);
+    let stopped: Vec<bool> = folder.list().waiting.iter().map(|waiter| waiter.is_stopped).collect();
+    assert_eq!(stopped, [true, false], "status tells it");
     drop(held);
     let slot = ask_for(&mut waiter, 0..40, Instant::now()).1.expect("the stopped one is passed over");
     assert_eq!(folder.list().waiting.len(), 1, "it is still in the line");

@@ -134,14 +134,16 @@ fn check(path: &Path, uid: u32, forbidden_bits: u32) -> Result<()> {
     let stat = rustix::fs::fstat(&fd).map_err(|e| Error::io(path, e))?;
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::Directory => {}
-        rustix::fs::FileType::Symlink => return refuse("is a symbolic link, must be a directory"),
-        _ => return refuse("is not a directory"),
+        rustix::fs::FileType::Symlink => return refuse("is a symbolic link, must be a directory: remove it"),
+        _ => return refuse("is not a directory: remove it"),
     }
     if stat.st_uid != uid {
-        return refuse("belongs to another user");
+        return refuse("belongs to another user: remove it, or set XDG_RUNTIME_DIR to a directory of yours");
     }
     if stat.st_mode & forbidden_bits != 0 {
-        return refuse("can be reached by other users, must have mode 0700");
+        return refuse(
+            "can be reached by other users, must have mode 0700: remove it, or chmod 700 it if all in it is yours",
+        );
     }
     Ok(())
 }
