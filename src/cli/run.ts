@@ -71,6 +71,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
     const capMb = askedMb ?? automaticCapMb(memory);
     const would = settings.lighten ? lightened(native, words, source, classified, capMb) : undefined;
     diary.write({ event: "observe", cap_mb: capMb, ...(would === undefined ? {} : { lightened: would.changes }) });
+    diary.problems.forEach(warn);
     return runLikeThis(words, options, reportFile);
   }
 
@@ -107,6 +108,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const queuedS = Math.round(turn.queuedMs / 1000);
   if (!turn.admitted) {
     diary.write({ event: "refused", reason: turn.message, queued_s: queuedS });
+    diary.problems.forEach(warn);
     return refuse(turn.message, text, queuedS, swapMb, options, reportFile);
   }
   if (turn.told !== undefined) warn(turn.told);
@@ -162,7 +164,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   diary.close(report, exitCodeOf(ended), ended.took_ms);
   const unwritten = reportFile?.write(report);
   if (unwritten) warn(unwritten.message);
-  if (options.verbose) diary.problems.forEach(warn);
+  diary.problems.forEach(warn);
   tell(report, ended.took_ms, options);
   return exitCodeOf(ended);
 };
