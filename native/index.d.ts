@@ -71,6 +71,9 @@ export declare class SlotQueue {
  */
 export declare function adoptOrphans(runtimeDir: string): number
 
+/** Paths of what stands where records do and is none. */
+export declare function brokenRecords(runtimeDir: string): Array<string>
+
 /** A memory limit above this process. */
 export interface Ceiling {
   /** The cgroup's directory. */

@@ -81,7 +81,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const { path: runtimeDir, problem } = native.runtimeDirectory();
   native.collectOrphans();
   if (runtimeDir === null) warn(`jobs are not on record, and do not take turns: ${problem}`);
-  else adoptJobs(native, runtimeDir, modes);
+  else adoptJobs(native, runtimeDir, modes).forEach(warn);
 
   let isWaiting = false;
   const isInsideJob = process.env["HEADROOM_JOB_ID"] !== undefined;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use headroom_core::boxing::{BoxId, Mode};
 use headroom_core::cgroup::PeakSource;
 use headroom_core::job::spawn;
-use headroom_core::journal::{Facts, JobState, JobView, Record, RuntimeDir, adopt, jobs, sweep};
+use headroom_core::journal::{Facts, JobState, JobView, Record, RuntimeDir, adopt, broken, jobs, sweep};
 use headroom_core::proc::ProcessKey;
 use support::{
     Kid, KillMarked, MIB, Spawn, TestBase, command, dead_id, dead_key, fixture, is_root, roomy, skipped, system,
@@ -398,8 +398,12 @@ fn records_that_are_none_are_swept() {
         journal.put_text(&format!("{name}.job.json"), fs::read(fixture("journal").join(name)).unwrap());
     }
     journal.put(&Facts { id: "not-an-identity".to_owned(), ..facts(dead_id()) });
-    assert_eq!(journal.names().len(), 5);
+    let huge = serde_json::to_vec(&Facts { command: "x".repeat(1 << 20), ..facts(dead_id()) }).unwrap();
+    journal.put_text("huge.job.json", huge);
+    journal.put(&facts(dead_id()));
+    assert_eq!((broken(&journal.runtime).unwrap().len(), journal.names().len()), (6, 7));
     assert_eq!((journal.sweep().len(), journal.names()), (0, Vec::new()));
+    assert_eq!(broken(&journal.runtime).unwrap(), [] as [PathBuf; 0]);
 }
 
 #[test]
@@ -432,6 +436,7 @@ fn other_files_are_left_alone() {
     journal.put_text("notes.json", "corrupt");
     symlink(outside.path().join("target"), journal.path("1-2-3.job.json")).unwrap();
     assert_eq!(journal.sweep().len(), 0);
+    assert_eq!(broken(&journal.runtime).unwrap(), [journal.path("1-2-3.job.json")], "it stays, and is told");
     assert_eq!(journal.names(), ["1-2-3.job.json", "daemon.sock", "notes.json"], "nothing is read through a link");
     assert!(outside.path().join("target").exists());
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headroom_core::journal::{RuntimeDir, jobs, keep_adopting, sweep};
+use headroom_core::journal::{RuntimeDir, broken, jobs, keep_adopting, sweep};
 use headroom_core::proc::ProcFs;
 use napi_derive::napi;
 
@@ -89,6 +89,14 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
                 .collect(),
         })
         .collect())
+}
+
+/// Paths of what stands where records do and is none.
+#[napi(catch_unwind)]
+pub fn broken_records(runtime_dir: String) -> napi::Result<Vec<String>> {
+    let found = RuntimeDir::at(Path::new(&runtime_dir)).and_then(|runtime| broken(&runtime));
+    let found = found.map_err(|e| of_directory(&e))?;
+    Ok(found.into_iter().map(|path| path.display().to_string()).collect())
 }
 
 /// Takes over jobs without a kernel limit whose starter is gone, now and once a second for as long as this

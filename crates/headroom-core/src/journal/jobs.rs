@@ -1,5 +1,7 @@
 //! The jobs of every process of this user, and the cleaning up after those whose starter is gone.
 
+use std::path::PathBuf;
+
 use rustix::fs::OFlags;
 
 use crate::boxing::{BoxId, Placement};
@@ -68,6 +70,23 @@ pub fn sweep(proc: &ProcFs, runtime: &RuntimeDir) -> Result<Vec<JobView>> {
     visit(proc, runtime, true)
 }
 
+/// Files that stand where records do and are none: cut short, of another release, a link, a directory. `sweep`
+/// removes those that are files and that nobody holds.
+pub fn broken(runtime: &RuntimeDir) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for name in runtime.files_ending_in(ENDING)? {
+        let is_broken = match runtime.open_file(&name, OFlags::RDONLY) {
+            // A newer one may have been put in its place.
+            Ok(mut file) => record::read(&mut file).is_none() && runtime.is_current(&name, &file),
+            Err(error) => error.errno() != Some(libc::ENOENT),
+        };
+        if is_broken {
+            found.push(runtime.path().join(name));
+        }
+    }
+    Ok(found)
+}
+
 fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobView>> {
     let boot = boot_id(proc);
     let mut views = Vec::new();
@@ -111,9 +130,8 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
         (true, false) => JobState::Running,
         (false, false) => JobState::Orphaned,
     };
-    let is_own = |path: &&std::path::PathBuf| {
-        path.file_name().is_some_and(|name| *name == *id.cgroup_name() || is_unit_of_ours(name))
-    };
+    let is_own =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| *name == *id.cgroup_name() || is_unit_of_ours(name));
     let cgroup =
         facts.cgroup.as_ref().filter(is_own).and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
     let (processes, now_bytes, peak) = match &cgroup {

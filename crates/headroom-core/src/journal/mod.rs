@@ -7,7 +7,7 @@ mod record;
 mod runtime_dir;
 
 pub use adopt::{adopt, keep_adopting};
-pub use jobs::{JobState, JobView, jobs, sweep};
+pub use jobs::{JobState, JobView, broken, jobs, sweep};
 pub use record::{Facts, Record};
 pub(crate) use runtime_dir::Mark;
 pub use runtime_dir::RuntimeDir;
