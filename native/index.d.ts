@@ -47,11 +47,14 @@ export declare class SignalPassing {
 export declare class SlotQueue {
   /**
    * Joins the line in a runtime directory (from `runtimeDirectory`), to take a slot when fewer than `limit`
-   * are held. `description` is what `listSlots` gives of it, secrets masked, below 64 KiB as a JSON string.
+   * (1 to 64) are held. `description` is what `listSlots` gives of it, secrets masked, below 64 KiB as a JSON string.
    * Throws where the directory does not allow for taking turns.
    */
   static join(runtimeDir: string, limit: number, description: string): SlotQueue
-  /** Takes a slot if it is our turn. Never waits: ask again after a while. A slot once taken stays taken. */
+  /**
+   * Takes a slot if it is our turn. Never waits: ask again after a while; who does not ask for 5 s is passed
+   * over. A slot once taken stays taken.
+   */
   tryTake(): SlotTurn
   /**
    * Replaces the description. `false` when it could not be written (a full disk, or the line was left);
@@ -80,6 +83,9 @@ export declare class Watchdog {
  * process lives: a thread each enforces the cap. Answers how many were taken over now.
  */
 export declare function adoptOrphans(runtimeDir: string): number
+
+/** Paths of what stands where records do and is none. */
+export declare function brokenRecords(runtimeDir: string): Array<string>
 
 /** A memory limit above this process. */
 export interface Ceiling {
@@ -203,8 +209,8 @@ export interface JobView {
   nowBytes: number
   /** The most that was in use. */
   peak: Peak | null
-  /** Start, milliseconds since 1970. */
-  startedUnixMs: number
+  /** How long ago it started, milliseconds; not by the wall clock, which may jump. */
+  ageMs: number
   /** Its processes, largest first. */
   processes: Array<JobProcess>
 }
@@ -351,6 +357,8 @@ export interface SlotUser {
   pid: number | null
   /** Whether that very process runs, not another one with its number. */
   alive: boolean
+  /** Whether it is stopped, and does nothing until it is told to go on. */
+  stopped: boolean
   /** The description as it was given; `null` when it could not be written down. */
   description: string | null
 }

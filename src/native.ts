@@ -81,6 +81,10 @@ export const resolveNative = (host: LoaderHost): { native?: Native; status: Nati
   );
 };
 
+/** What the addon says went wrong, without the code before it. */
+export const nativeMessage = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/^E_[A-Z_]+: /, "");
+
 let loaded: ReturnType<typeof resolveNative> | undefined;
 
 /** The addon, or `undefined`; `nativeStatus()` then says why. */

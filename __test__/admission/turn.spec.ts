@@ -1,5 +1,5 @@
 import test from "ava";
-import type { SlotDescription, Slots } from "../../src/admission/slots.js";
+import type { SlotDescription, Slots, SlotUser } from "../../src/admission/slots.js";
 import {
   takeTurn,
   type RecordedJob,
@@ -15,6 +15,10 @@ const LIMITS: TurnLimits = { maxHeavyJobs: 2, reserveMb: 614, minStartMb: 409, j
 class FakeSlots implements Slots {
   readonly holders: SlotDescription[] = [];
   readonly line: { description: SlotDescription }[] = [];
+  /** What is otherwise with some of them, by their numbers. */
+  readonly changes = new Map<number, Partial<SlotUser>>();
+  /** Who holds a slot and could not write down who they are. */
+  readonly unknown: SlotUser[] = [];
 
   join(limit: number, first: SlotDescription) {
     const ticket = { description: first };
@@ -23,7 +27,8 @@ class FakeSlots implements Slots {
     return {
       tryTake: () => {
         const ahead = this.line.indexOf(ticket);
-        if (ahead > 0 || this.holders.length >= limit) return { taken: false, ahead: Math.max(ahead, 0) };
+        if (ahead > 0 || this.holders.length + this.unknown.length >= limit)
+          return { taken: false, ahead: Math.max(ahead, 0) };
         this.line.shift();
         held = ticket.description;
         this.holders.push(held);
@@ -41,9 +46,17 @@ class FakeSlots implements Slots {
   }
 
   list() {
+    const shown = (description: SlotDescription): SlotUser =>
+      ({
+        isAlive: true,
+        isStopped: false,
+        isKnown: true,
+        ...description,
+        ...this.changes.get(description.pid),
+      }) as SlotUser;
     return {
-      holders: this.holders.map((holder) => ({ ...holder })),
-      waiting: this.line.map(({ description }) => description),
+      holders: [...this.unknown, ...this.holders.map(shown)],
+      waiting: this.line.map(({ description }) => shown(description)),
     };
   }
 }
@@ -65,7 +78,6 @@ class FakeMachine {
       recordedJobs: () => this.jobs,
       largestProcesses: () => [{ pid: 9, name: "java", rssMb: 2000 }],
       nowMs: () => this.now,
-      unixMs: () => this.now,
       sleep: async (ms) => {
         this.now += ms;
         for (const [at, action] of this.later) {
@@ -142,6 +154,65 @@ test("after the queue's time it is refused, naming the holder", async (t) => {
   t.false(turn.admitted);
   if (!turn.admitted) t.regex(turn.message, /refused after 300 s.*`job 1` \(pid 1, for 5 min, 640 of 2386 MB\)/);
   t.deepEqual(machine.slots.line, []);
+});
+
+const UNKNOWN: SlotUser = {
+  isAlive: true,
+  isStopped: false,
+  isKnown: false,
+  pid: 77,
+  command: null,
+  kind: null,
+  since_ms: null,
+  cap_mb: null,
+  reason: null,
+};
+
+test("a holder that could not write down who it is keeps its slot, and nobody waits for its memory", async (t) => {
+  const machine = new FakeMachine();
+  machine.slots.unknown.push(UNKNOWN);
+  t.like(await machine.take(1), { admitted: true, capMb: 2386 });
+  const second = await machine.take(2, {}, { queueTimeoutS: 10 });
+  t.deepEqual(machine.reasons, ["waits for its turn: a job whose name could not be written down (pid 77) runs"]);
+  t.false(second.admitted);
+  if (!second.admitted)
+    t.regex(
+      second.message,
+      /Running: a job whose name could not be written down \(pid 77\), `job 1` \(pid 1, for 10 s/,
+    );
+});
+
+test("a number that may be another process's by now is not given to people", async (t) => {
+  const machine = new FakeMachine();
+  machine.slots.unknown.push({ ...UNKNOWN, isAlive: false });
+  await machine.take(1);
+  machine.slots.changes.set(1, { isAlive: false });
+  const second = await machine.take(2, {}, { queueTimeoutS: 10 });
+  t.false(second.admitted);
+  if (!second.admitted) t.regex(second.message, /could not be written down, `job 1` \(for 10 s, cap 2386 MB\)/);
+  t.false(machine.reasons.join().includes("pid"));
+});
+
+test("who waits for memory with a slot is served first, unless it is stopped", async (t) => {
+  const machine = new FakeMachine();
+  machine.availableMb = 900;
+  machine.jobs = [{ ownerPid: 9, capMb: 300, nowMb: 300 }];
+  const first = machine.take(1, { askedMb: 600 }, { queueTimeoutS: 60 });
+  const seconds = [machine.take(2, { askedMb: 200 }, { queueTimeoutS: 20 })];
+  const [second] = await Promise.all(seconds);
+  t.false(second?.admitted);
+  t.true(machine.reasons.includes("waits behind `job 1`, which waits for memory"));
+  machine.slots.changes.set(1, { isStopped: true });
+  t.like(await machine.take(3, { askedMb: 200 }, { queueTimeoutS: 20 }), { admitted: true, capMb: 200 });
+  t.false((await first).admitted);
+});
+
+test("a cap counts although a job on record had a starter of the same number", async (t) => {
+  const machine = new FakeMachine();
+  t.like(await machine.take(1, {}, { jobMemoryMaxMb: 1000 }), { admitted: true, capMb: 1000 });
+  // The orphan of an earlier process 1: the holder's own job is still to come.
+  machine.jobs = [{ ownerPid: null, capMb: 100, nowMb: 100 }];
+  t.like(await machine.take(2), { admitted: true, capMb: 1386 });
 });
 
 test("a learned peak waits for the running job to end", async (t) => {

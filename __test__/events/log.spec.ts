@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -9,15 +10,18 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import test from "ava";
-import { appendEvent, dataDirectory, type HeadroomEvent } from "../../src/events/log.js";
-import { followEvents, readEvents } from "../../src/events/read.js";
-import { ROOT, runCli } from "../support/run-cli.js";
+import { appendEvent, dataDirectory, type HeadroomEvent, type LoggedEvent } from "../../src/events/log.js";
+import { followEvents, readEvents, readLog } from "../../src/events/read.js";
+import { eventually } from "../support/leftovers.js";
+import { finishCli, ROOT, runCli, startCli } from "../support/run-cli.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "headroom-events-"));
 test.after.always(() => rmSync(scratch, { recursive: true, force: true }));
@@ -84,14 +88,25 @@ test("processes that write and rotate at once lose nothing but what rotation dro
   for (const writer of [1, 2, 3, 4]) t.is(found.filter(({ pid }) => pid === writer).length, 400);
 });
 
-test("a stale lock of a process that died while it rotated is removed", (t) => {
+test("a lock of a process that died while it rotated is removed, whatever the clock was then", (t) => {
   const directory = fresh();
   appendEvent(directory, event());
   const lock = join(directory, "events.jsonl.lock");
   writeFileSync(lock, "");
-  writeFileSync(join(directory, "events.jsonl"), "x".repeat(1_100_000));
+  const large = (): void => writeFileSync(join(directory, "events.jsonl"), `${"x".repeat(1_100_000)}\n`);
+  large();
   appendEvent(directory, event());
   t.true(existsSync(lock), "a fresh lock is somebody's");
+  for (const hours of [-5, 5]) {
+    writeFileSync(lock, "");
+    const then = Date.now() / 1000 + hours * 3600;
+    utimesSync(lock, then, then);
+    large();
+    appendEvent(directory, event());
+    t.false(existsSync(lock), `${hours} h`);
+    appendEvent(directory, event());
+    t.false(existsSync(join(directory, "events.jsonl")), "it is rotated");
+  }
 });
 
 test("what cannot be written is told and never throws", (t) => {
@@ -130,6 +145,147 @@ test("lines that are no events are left out", (t) => {
   t.deepEqual(
     readEvents(directory, 9).map(({ event: name }) => name),
     ["started", "finished"],
+  );
+});
+
+test("what is no event is told, and those before and after it are shown", (t) => {
+  const directory = fresh();
+  t.deepEqual(readLog(directory, 9), { events: [], problems: [] });
+  appendEvent(directory, event({ exit_code: 1 }));
+  const path = join(directory, "events.jsonl");
+  const at = '"at":"2026-01-01T00:00:00.000Z"';
+  const broken = [
+    '{"half',
+    "null",
+    "[]",
+    "5",
+    '{"a":1}',
+    "\0\0",
+    "\uFFFD\uFFFD",
+    `{${at},"event":5,"pid":1}`,
+    '{"at":5,"event":"started","pid":1}',
+    '{"at":"yesterday\\u001b[2J","event":"started","pid":1}',
+    `{${at},"event":"started","pid":"1"}`,
+    `{${at},"event":"started","pid":1,"command":"${"x".repeat(100_000)}`,
+  ];
+  writeFileSync(path, `${broken.join("\n")}\n\n`, { flag: "a" });
+  appendEvent(directory, event({ exit_code: 2 }));
+  const { events, problems } = readLog(directory, 99);
+  t.deepEqual(
+    events.map(({ exit_code }) => exit_code),
+    [1, 2],
+  );
+  t.deepEqual(problems, [
+    `${path}: 12 lines are no events and were left out; nothing else is lost, it can be deleted there`,
+  ]);
+});
+
+test("a fact of the wrong type costs that fact, not the event", async (t) => {
+  const home = fresh();
+  const directory = dataDirectory({ HERMES_HOME: home });
+  mkdirSync(directory, { recursive: true });
+  const facts = { cap_mb: null, peak_mb: "many", lightened: 5, reason: {}, killed_by: [], command: 7, exit_code: 3 };
+  const line = {
+    at: "2026-01-01T00:00:00.000Z",
+    event: "finished\u001B[2J",
+    pid: 1,
+    more: "of a later release",
+    ...facts,
+  };
+  writeFileSync(join(directory, "events.jsonl"), `${JSON.stringify(line)}\n`);
+  const { code, stdout, stderr } = await runCli(["events"], { env: { HERMES_HOME: home } });
+  t.deepEqual([code, stderr], [0, ""]);
+  t.is(stdout, "2026-01-01 00:00:00 finished\\x1b[2J       1  exit 3\n");
+  t.like(readEvents(directory, 1)[0] as unknown as Record<string, unknown>, {
+    more: "of a later release",
+    exit_code: 3,
+  });
+});
+
+test("half a line that a full disk left behind spoils no other", (t) => {
+  const directory = fresh();
+  appendEvent(directory, event({ exit_code: 1 }));
+  appendEvent(directory, event({ exit_code: 2 }));
+  const path = join(directory, "events.jsonl");
+  truncateSync(path, statSync(path).size - 20);
+  appendEvent(directory, event({ exit_code: 3 }));
+  appendEvent(directory, event({ exit_code: 4 }));
+  const { events, problems } = readLog(directory, 9);
+  t.deepEqual(
+    events.map(({ exit_code }) => exit_code),
+    [1, 3, 4],
+  );
+  t.is(problems.length, 1);
+  t.regex(problems[0] ?? "", /1 line is no event/);
+});
+
+test("of a log that is far too large the end is read, and that is told", (t) => {
+  const directory = fresh();
+  mkdirSync(directory, { recursive: true });
+  const path = join(directory, "events.jsonl");
+  writeFileSync(path, Buffer.alloc(20 * 1_048_576, 0xff));
+  writeFileSync(path, "\n", { flag: "a" });
+  appendEvent(directory, event({ exit_code: 5 }));
+  // It was rotated away by that.
+  const { events, problems } = readLog(directory, 9);
+  t.is(events[0]?.exit_code, 5);
+  t.regex(problems.join("\n"), /events\.jsonl\.1 is larger than it can get by itself.*delete it/);
+});
+
+test("what stands in the log's place is told, with what to do", async (t) => {
+  for (const [make, problem] of [
+    [(path: string) => mkdirSync(path), /events\.jsonl is no regular file: move it away/],
+    [(path: string) => symlinkSync("events.jsonl", path), /events\.jsonl cannot be read: ELOOP.*remove it/],
+    [(path: string) => void spawnSync("mkfifo", [path]), /events\.jsonl is no regular file: move it away/],
+  ] as const) {
+    const home = fresh();
+    const directory = dataDirectory({ HERMES_HOME: home });
+    mkdirSync(directory, { recursive: true });
+    make(join(directory, "events.jsonl"));
+    const { code, stdout, stderr } = await runCli(["events"], { env: { HERMES_HOME: home } });
+    t.deepEqual([code, stdout], [0, ""]);
+    t.regex(stderr, problem);
+    const child = startCli(["events", "--follow"], { env: { HERMES_HOME: home } });
+    const followed = finishCli(child);
+    await once(child.stderr!, "data");
+    rmSync(join(directory, "events.jsonl"), { recursive: true });
+    appendEvent(directory, event({ exit_code: 9 }));
+    await once(child.stdout!, "data");
+    child.kill("SIGTERM");
+    t.regex((await followed).stdout, /exit 9/);
+  }
+});
+
+test("following tells broken lines once, and goes on when the log is emptied", async (t) => {
+  const directory = fresh();
+  appendEvent(directory, event({ exit_code: 1, command: "x".repeat(1000) }));
+  const stop = new AbortController();
+  const told: string[] = [];
+  const following = followEvents(directory, stop.signal, (problem) => told.push(problem));
+  const path = join(directory, "events.jsonl");
+  writeFileSync(path, `${"y".repeat(200_000)}\n{\n[]\n`, { flag: "a" });
+  appendEvent(directory, event({ exit_code: 2 }));
+  t.is((await following.next()).value?.exit_code, 2);
+  const next = following.next();
+  t.true(await eventually(() => told.length > 0));
+  truncateSync(path);
+  appendEvent(directory, event({ exit_code: 3 }));
+  t.is(((await next).value as LoggedEvent | undefined)?.exit_code, 3);
+  stop.abort();
+  await following.return(undefined);
+  t.deepEqual(told, [
+    `${path}: 3 lines are no events and were left out; nothing else is lost, it can be deleted there`,
+  ]);
+});
+
+test("events stand in the order in which they happened, whatever the clock says", (t) => {
+  const directory = fresh();
+  const hours = [12, 13, 2, 30, 3, -500_000];
+  for (const [index, hour] of hours.entries())
+    appendEvent(directory, event({ exit_code: index }), new Date(hour * 3_600_000));
+  t.deepEqual(
+    readEvents(directory, 9).map(({ exit_code }) => exit_code),
+    [0, 1, 2, 3, 4, 5],
   );
 });
 

@@ -27,7 +27,7 @@ test("the first takes a slot, the second waits until it is given back", (t) => {
   t.deepEqual(first.tryTake(), { taken: true, ahead: 0 });
   t.deepEqual(second.tryTake(), { taken: false, ahead: 0 });
   const { holders, waiting } = native.listSlots(dir);
-  const own = { pid: process.pid, alive: true };
+  const own = { pid: process.pid, alive: true, stopped: false };
   t.deepEqual(holders, [{ ...own, number: 0, description: '{"command":"npm ci"}' }]);
   t.deepEqual(waiting, [{ ...own, number: 1, description: '{"command":"cargo build"}' }]);
   first.leave();
@@ -92,7 +92,11 @@ test("a directory that does not allow for taking turns is an error that says why
   t.throws(() => native.listSlots(dir), { message: /^E_UNSAFE_DIRECTORY: / });
 });
 
-test("a limit of no slots is refused", (t) => {
+test("no slots, and more than there can be, are refused", (t) => {
   const dir = folder(t);
-  t.throws(() => native.SlotQueue.join(dir, 0, ""), { message: /^E_ARGUMENT: / });
+  for (const limit of [0, 65, 1000]) {
+    t.throws(() => native.SlotQueue.join(dir, limit, ""), { message: /^E_ARGUMENT: .* 1 to 64/ });
+  }
+  // The highest that the setting allows.
+  native.SlotQueue.join(dir, 64, "").leave();
 });

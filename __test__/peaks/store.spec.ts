@@ -1,4 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "ava";
@@ -44,11 +56,62 @@ test("a file that is no store is set aside and told once", (t) => {
     const store = new PeakStore(directory);
     store.remember("/p", "a", sample(1));
     writeFileSync(join(directory, "peaks.json"), text);
+    t.is(store.recall("/p", "a"), undefined);
+    t.is(readFileSync(join(directory, "peaks.json"), "utf8"), text, "who only reads changes nothing");
     t.regex(store.remember("/p", "a", sample(2)) ?? "", /was no store of peaks/);
     t.is(readFileSync(join(directory, "peaks.json.bad"), "utf8"), text);
     t.is(store.remember("/p", "a", sample(3)), undefined);
     t.is(store.recall("/p", "a")?.samples, 2);
   }
+});
+
+const IN_ITS_PLACE: Record<string, (path: string) => void> = {
+  "a huge file": (path) => writeFileSync(path, "x".repeat(3_000_000)),
+  "bytes that are no text": (path) => writeFileSync(path, Buffer.alloc(1000, 0xfe)),
+  "a directory": (path) => mkdirSync(path),
+  "a link to nowhere": (path) => symlinkSync("nowhere", path),
+  "a pipe": (path) => void spawnSync("mkfifo", [path]),
+};
+
+for (const [name, make] of Object.entries(IN_ITS_PLACE)) {
+  test(`${name} in the store's place is set aside, and told`, (t) => {
+    const directory = fresh();
+    const store = new PeakStore(directory);
+    mkdirSync(directory);
+    const path = join(directory, "peaks.json");
+    make(path);
+    t.is(store.recall("/p", "a"), undefined);
+    t.regex(store.remember("/p", "a", sample(2)) ?? "", /it is now peaks\.json\.bad.*delete it if/);
+    t.truthy(lstatSync(`${path}.bad`));
+    t.is(store.remember("/p", "a", sample(3)), undefined);
+    t.is(store.recall("/p", "a")?.peak_mb, 3);
+  });
+}
+
+test("where it cannot be set aside it is overwritten, and that is told", (t) => {
+  const directory = fresh();
+  const store = new PeakStore(directory);
+  mkdirSync(join(directory, "peaks.json.bad"), { recursive: true });
+  writeFileSync(join(directory, "peaks.json"), "{");
+  t.regex(store.remember("/p", "a", sample(2)) ?? "", /was no store of peaks, and was overwritten/);
+  t.is(store.recall("/p", "a")?.peak_mb, 2);
+});
+
+test("what a process of the same number left unfinished is no hindrance", (t) => {
+  const directory = fresh();
+  const store = new PeakStore(directory);
+  mkdirSync(directory);
+  const temporary = join(directory, `peaks.json.${process.pid}`);
+  writeFileSync(temporary, "{");
+  t.is(store.remember("/p", "a", sample(2)), undefined);
+  t.false(existsSync(temporary));
+});
+
+test("samples of any time count: the clock may have jumped", (t) => {
+  const store = new PeakStore(fresh());
+  for (const at of [Date.now(), 0, -5, Date.now() + 1e12, 1])
+    store.remember("/p", "a", { peak_mb: 9, killed: false, at });
+  t.is(store.recall("/p", "a")?.samples, 5);
 });
 
 test("what cannot be written is told and never throws", (t) => {

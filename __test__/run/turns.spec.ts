@@ -5,6 +5,7 @@ import { join } from "node:path";
 import test from "ava";
 import { readEvents } from "../../src/events/read.js";
 import type { HeadroomReport } from "../../src/outcome/report.js";
+import type { StatusSnapshot } from "../../src/status/snapshot.js";
 import { eventually } from "../support/leftovers.js";
 import { finishCli, runCli, startCli } from "../support/run-cli.js";
 
@@ -88,6 +89,41 @@ test.serial("a holder that is killed gives its slot to the next", async (t) => {
   const { jobs } = JSON.parse(status.stdout) as { jobs: { pid: number | null }[] };
   for (const { pid } of jobs) if (pid !== null) process.kill(pid, "SIGKILL");
   await firstEnded;
+});
+
+test.serial("a waiter that is stopped lets those behind it go first, and has its turn when it goes on", async (t) => {
+  const env = { ...world("stopped"), HEADROOM_MAX_HEAVY_JOBS: "1" };
+  const log = join(env.XDG_RUNTIME_DIR, "log");
+  const events = () => readEvents(join(env.HERMES_HOME, "plugin-data/headroom"), 99);
+  const run = (name: string) =>
+    startCli(["run", "--memory", "100", "--", "sh", "-c", `echo ${name} >> ${log}; read go`], { env, queue: true });
+  const queued = (count: number) => () => events().filter(({ event }) => event === "queued").length === count;
+  const holder = run("holder");
+  const holderEnded = finishCli(holder);
+  t.true(await eventually(() => events().some(({ event }) => event === "started"), 30_000));
+  const stopped = run("stopped");
+  t.teardown(() => stopped.kill("SIGKILL"));
+  const stoppedEnded = finishCli(stopped);
+  t.true(await eventually(queued(1), 30_000));
+  stopped.kill("SIGSTOP");
+  const next = run("next");
+  const nextEnded = finishCli(next);
+  t.true(await eventually(queued(2), 30_000));
+  const { waiting } = JSON.parse((await runCli(["status", "--json"], { env })).stdout) as StatusSnapshot;
+  t.deepEqual(
+    waiting.map(({ pid }) => pid),
+    [stopped.pid, next.pid],
+  );
+  t.is(waiting[0]?.reason, `is stopped, and passed over until it goes on (kill -CONT ${stopped.pid})`);
+  holder.stdin?.end();
+  const names = (): string[] => readFileSync(log, "utf8").trim().split("\n");
+  t.true(await eventually(() => names().length === 2, 60_000));
+  t.deepEqual(names(), ["holder", "next"]);
+  stopped.kill("SIGCONT");
+  stopped.stdin?.end();
+  next.stdin?.end();
+  for (const ended of [holderEnded, nextEnded, stoppedEnded]) t.is((await ended).signal, null);
+  t.deepEqual(names(), ["holder", "next", "stopped"]);
 });
 
 test.serial("a waiter that is interrupted leaves the line at once and never runs", async (t) => {

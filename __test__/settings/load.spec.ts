@@ -65,6 +65,7 @@ test("values of every type are read from text", async (t) => {
 
 const BAD: [set: string, message: RegExp][] = [
   ["max_heavy_jobs=abc", /--set: max_heavy_jobs: "abc" is not allowed: a whole number from 0 to 64; 0 stays in force/],
+  ["max_heavy_jobs=65", /--set: max_heavy_jobs: 65 is not allowed: a whole number from 0 to 64; 0 stays in force/],
   ["max_heavy_jobs=12abc", /is not allowed/],
   ["max_heavy_jobs=-1", /is not allowed/],
   ["max_heavy_jobs=1.5", /is not allowed/],
@@ -91,6 +92,11 @@ for (const [set, message] of BAD) {
     t.deepEqual(settings, defaultSettings());
   });
 }
+
+test("as many jobs at once as there are slots can be set", async (t) => {
+  const { settings, problems } = await load(undefined, {}, ["max_heavy_jobs=64"]);
+  t.deepEqual([settings.max_heavy_jobs, problems], [64, []]);
+});
 
 test("a bad value leaves the lower layer's in force", async (t) => {
   const { settings, problems } = await load(settingsYaml("max_heavy_jobs: 2"), { HEADROOM_MAX_HEAVY_JOBS: "x" });

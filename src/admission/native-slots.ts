@@ -1,24 +1,35 @@
 /** Slots whose files the addon keeps. */
 import type { Native } from "../native.js";
-import type { SlotDescription, Slots } from "./slots.js";
+import type { SlotDescription, Slots, SlotUser } from "./slots.js";
+
+type NativeUser = ReturnType<Native["listSlots"]>["holders"][number];
 
 /** What a file says about its holder. Anybody with our uid could have written it: only what fits counts. */
 const readDescription = (pid: number | null, text: string | null): SlotDescription | undefined => {
   try {
-    const value = JSON.parse(text ?? "") as Partial<Record<keyof SlotDescription, unknown>>;
-    if (typeof value !== "object" || value === null) return undefined;
+    const value = JSON.parse(text ?? "") as Partial<Record<keyof SlotDescription, unknown>> | null;
+    if (pid === null || typeof value !== "object" || value === null) return undefined;
     const { command, kind, since_ms, cap_mb, reason } = value;
+    if (typeof command !== "string" || typeof since_ms !== "number") return undefined;
     return {
-      pid: pid ?? 0,
-      command: typeof command === "string" ? command : "?",
+      pid,
+      command,
       kind: typeof kind === "string" ? kind : "custom",
-      since_ms: typeof since_ms === "number" ? since_ms : 0,
+      since_ms,
       cap_mb: typeof cap_mb === "number" ? cap_mb : null,
       reason: typeof reason === "string" ? reason : null,
     };
   } catch {
     return undefined;
   }
+};
+
+const readUser = ({ pid, alive, stopped, description }: NativeUser): SlotUser => {
+  const life = { isAlive: alive, isStopped: stopped };
+  const known = readDescription(pid, description);
+  return known === undefined
+    ? { ...life, isKnown: false, pid, command: null, kind: null, since_ms: null, cap_mb: null, reason: null }
+    : { ...life, isKnown: true, ...known };
 };
 
 export const nativeSlots = (native: Native, runtimeDir: string): Slots => ({
@@ -32,8 +43,6 @@ export const nativeSlots = (native: Native, runtimeDir: string): Slots => ({
   },
   list: () => {
     const { holders, waiting } = native.listSlots(runtimeDir);
-    const read = (users: typeof holders): SlotDescription[] =>
-      users.flatMap(({ pid, description }) => readDescription(pid, description) ?? []);
-    return { holders: read(holders), waiting: read(waiting) };
+    return { holders: holders.map(readUser), waiting: waiting.map(readUser) };
   },
 });

@@ -6,13 +6,27 @@ export interface SlotDescription {
   /** The command, secrets masked. */
   command: string;
   kind: string;
-  /** Since when it waits or holds, milliseconds since 1970. */
+  /** Since when it waits or holds, milliseconds of a clock that all processes share and that never jumps. */
   since_ms: number;
   /** The cap that it was admitted with; `null` while that is not decided. */
   cap_mb: number | null;
   /** Why it waits; `null` once it runs. */
   reason: string | null;
 }
+
+/**
+ * Who holds or waits. That they do is certain; the rest is what could be written down and read (a full disk, a
+ * file that somebody wrote to).
+ */
+export type SlotUser = {
+  /** The process itself runs; otherwise its number may be another one's by now. */
+  isAlive: boolean;
+  /** It is stopped, and does nothing until it is told to go on. */
+  isStopped: boolean;
+} & (
+  | ({ isKnown: true } & SlotDescription)
+  | { isKnown: false; pid: number | null; command: null; kind: null; since_ms: null; cap_mb: null; reason: null }
+);
 
 /** A place in the line, or a slot. Everything is given back when the process ends, however it ends. */
 export interface SlotPlace {
@@ -25,5 +39,5 @@ export interface SlotPlace {
 
 export interface Slots {
   join(limit: number, description: SlotDescription): SlotPlace;
-  list(): { holders: SlotDescription[]; waiting: SlotDescription[] };
+  list(): { holders: SlotUser[]; waiting: SlotUser[] };
 }

@@ -1,12 +1,12 @@
 /** Waits for a job's turn: a slot, then memory. First come, first served, for both. */
 import type { MemorySnapshot } from "../memory.js";
 import { admit, type Admission, type RunningJob } from "./admit.js";
-import type { SlotDescription, SlotPlace, Slots } from "./slots.js";
+import type { SlotDescription, SlotPlace, Slots, SlotUser } from "./slots.js";
 
 /** A job on record, as far as admission goes. */
 export interface RecordedJob extends RunningJob {
-  /** The process that started it. */
-  ownerPid: number;
+  /** The process that started it; `null` once that is gone, and its number perhaps another one's. */
+  ownerPid: number | null;
 }
 
 export interface TurnRequest {
@@ -35,10 +35,8 @@ export interface TurnWorld {
   recordedJobs: () => RecordedJob[];
   /** Largest processes first, for the refusal. */
   largestProcesses: () => { pid: number; name: string; rssMb: number }[];
-  /** Milliseconds, never going back. */
+  /** Milliseconds, never going back, the same clock for every process. */
   nowMs: () => number;
-  /** Milliseconds since 1970. */
-  unixMs: () => number;
   sleep: (ms: number) => Promise<void>;
   /** Told once for each new reason to wait. */
   onWaiting: (reason: string) => void;
@@ -56,12 +54,11 @@ const SHOWN_PROCESSES = 3;
 
 export const takeTurn = async (request: TurnRequest, limits: TurnLimits, world: TurnWorld): Promise<Turn> => {
   const began = world.nowMs();
-  const since = world.unixMs();
   const describe = (cap_mb: number | null, reason: string | null): SlotDescription => ({
     pid: request.pid,
     command: request.command,
     kind: request.kind,
-    since_ms: since,
+    since_ms: began,
     cap_mb,
     reason,
   });
@@ -81,7 +78,7 @@ export const takeTurn = async (request: TurnRequest, limits: TurnLimits, world: 
       reason = "";
     }
     if (hasSlot) {
-      const older = olderPending(world.slots?.list().holders ?? [], request.pid, since);
+      const older = olderPending(world.slots?.list().holders ?? [], request.pid, began);
       const admission: Admission =
         older === undefined
           ? admit({ ...admissionInput(request, limits, world), memory: world.measureMemory() })
@@ -145,19 +142,33 @@ const admissionInput = (
 
 /**
  * A holder that came earlier and has no cap yet. It is served first, so two that hold slots can never be
- * promised the same memory.
+ * promised the same memory. One that is stopped is passed over: it measures anew when it goes on.
  */
-const olderPending = (holders: readonly SlotDescription[], pid: number, since: number): SlotDescription | undefined =>
-  holders.find(
-    (holder) =>
-      holder.pid !== pid &&
-      holder.cap_mb === null &&
-      (holder.since_ms < since || (holder.since_ms === since && holder.pid < pid)),
-  );
+const olderPending = (
+  holders: readonly SlotUser[],
+  pid: number,
+  since: number,
+): (SlotUser & { isKnown: true }) | undefined =>
+  holders
+    .filter((holder) => holder.isKnown)
+    .find(
+      (holder) =>
+        holder.pid !== pid &&
+        holder.cap_mb === null &&
+        !holder.isStopped &&
+        (holder.since_ms < since || (holder.since_ms === since && holder.pid < pid)),
+    );
 
-const slotReason = (ahead: number, holders: readonly SlotDescription[]): string => {
+/** Named as far as it is known. A number that may be another process's by now is none to give to people. */
+const nameOf = ({ command, pid, isAlive, isStopped }: SlotUser): { what: string; facts: string[] } => ({
+  what: command === null ? "a job whose name could not be written down" : `\`${command}\``,
+  facts: [...(isAlive && pid !== null ? [`pid ${pid}`] : []), ...(isStopped ? ["stopped"] : [])],
+});
+
+const slotReason = (ahead: number, holders: readonly SlotUser[]): string => {
   const [holder] = holders;
-  const running = holder === undefined ? "" : `: \`${holder.command}\` (pid ${holder.pid}) runs`;
+  const { what, facts } = holder === undefined ? { what: "", facts: [] } : nameOf(holder);
+  const running = what === "" ? "" : `: ${what}${facts.length > 0 ? ` (${facts.join(", ")})` : ""} runs`;
   return ahead > 0 ? `waits for its turn, ${ahead} before it${running}` : `waits for its turn${running}`;
 };
 
@@ -166,13 +177,16 @@ const minutes = (ms: number): string => {
   return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 };
 
-const refusedForTime = (timeoutS: number, reason: string, { slots, recordedJobs, unixMs }: TurnWorld): string => {
-  const holders = slots?.list().holders.filter(({ cap_mb }) => cap_mb !== null) ?? [];
+const refusedForTime = (timeoutS: number, reason: string, { slots, recordedJobs, nowMs }: TurnWorld): string => {
+  const holders = slots?.list().holders.filter(({ isKnown, cap_mb }) => !isKnown || cap_mb !== null) ?? [];
   const recorded = recordedJobs();
   const named = holders.map((holder) => {
-    const job = recorded.find(({ ownerPid }) => ownerPid === holder.pid);
-    const memory = job === undefined ? `cap ${holder.cap_mb} MB` : `${job.nowMb} of ${job.capMb} MB`;
-    return `\`${holder.command}\` (pid ${holder.pid}, for ${minutes(unixMs() - holder.since_ms)}, ${memory})`;
+    const { what, facts } = nameOf(holder);
+    const job = holder.pid === null ? undefined : recorded.find(({ ownerPid }) => ownerPid === holder.pid);
+    if (holder.since_ms !== null) facts.push(`for ${minutes(nowMs() - holder.since_ms)}`);
+    if (job !== undefined) facts.push(`${job.nowMb} of ${job.capMb} MB`);
+    else if (holder.cap_mb !== null) facts.push(`cap ${holder.cap_mb} MB`);
+    return facts.length > 0 ? `${what} (${facts.join(", ")})` : what;
   });
   const who = named.length > 0 ? ` Running: ${named.join(", ")}.` : "";
   const why = reason.startsWith("waits for memory") ? `: it ${reason}` : "";

@@ -75,6 +75,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
     const capMb = askedMb ?? automaticCapMb(memory);
     const would = settings.lighten ? lightened(native, words, source, classified, capMb) : undefined;
     diary.write({ event: "observe", cap_mb: capMb, ...(would === undefined ? {} : { lightened: would.changes }) });
+    diary.problems.forEach(warn);
     const { path } = native.runtimeDirectory();
     const watch = { native, runtimeDir: path, resolved, environment: process.env, observe: true, warn };
     const guard = watchRun(watch);
@@ -89,7 +90,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const { path: runtimeDir, problem } = native.runtimeDirectory();
   native.collectOrphans();
   if (runtimeDir === null) warn(`jobs are not on record, and do not take turns: ${problem}`);
-  else adoptJobs(native, runtimeDir, modes);
+  else adoptJobs(native, runtimeDir, modes).forEach(warn);
 
   let isWaiting = false;
   const isInsideJob = process.env["HEADROOM_JOB_ID"] !== undefined;
@@ -116,6 +117,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const queuedS = Math.round(turn.queuedMs / 1000);
   if (!turn.admitted) {
     diary.write({ event: "refused", reason: turn.message, queued_s: queuedS });
+    diary.problems.forEach(warn);
     return refuse(turn.message, text, queuedS, swapMb, options, reportFile);
   }
   if (turn.told !== undefined) warn(turn.told);
@@ -179,7 +181,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   diary.close(report, exitCodeOf(ended), ended.took_ms);
   const unwritten = reportFile?.write(report);
   if (unwritten) warn(unwritten.message);
-  if (options.verbose) diary.problems.forEach(warn);
+  diary.problems.forEach(warn);
   tell(report, ended.took_ms, options);
   return exitCodeOf(ended);
 };

@@ -1,4 +1,5 @@
 /** `hermes-headroom status`. */
+import { monotonicMs } from "../clock.js";
 import { HeadroomError } from "../errors.js";
 import { loadNative, nativeStatus } from "../native.js";
 import { loadSettings } from "../settings/load.js";
@@ -43,7 +44,7 @@ export const statusCommand = async (options: StatusOptions): Promise<number> => 
     if (canDraw()) return watchOnScreen(native, settings);
     return watchAsText(native, settings, (snapshot) => render(snapshot, paint, terminalWidth()));
   }
-  const snapshot = takeSnapshot(native, Date.now(), { settings });
+  const snapshot = takeSnapshot(native, monotonicMs(), { settings });
   if (options.json) printLine(JSON.stringify(snapshot));
   else render(snapshot, paint, terminalWidth()).forEach((line) => printLine(line));
   return 0;
@@ -105,12 +106,16 @@ const renderJobs = (jobs: readonly JobStatus[], paint: Paint, width: number): st
 /** As with jobs: what it waits for stands below. */
 const renderWaiting = (waiting: readonly WaitingStatus[], paint: Paint, width: number): string[] => [
   paint("dim", `${"PID".padStart(8)} ${"WAITED".padStart(9)} WAITING`),
-  ...waiting.flatMap(({ pid, position, waiting_s, command, reason }) => [
-    cut(`${String(pid).padStart(8)} ${formatSeconds(waiting_s).padStart(9)} ${position}. ${command}`, width),
-    paint("yellow", cut(`${" ".repeat(22)}${reason}`, width)),
-  ]),
+  ...waiting.flatMap(({ pid, position, waiting_s, command, reason }) => {
+    const waited = waiting_s === null ? "–" : formatSeconds(waiting_s);
+    return [
+      cut(`${String(pid ?? "–").padStart(8)} ${waited.padStart(9)} ${position}. ${command ?? UNKNOWN}`, width),
+      ...(reason === null ? [] : [paint("yellow", cut(`${" ".repeat(22)}${reason}`, width))]),
+    ];
+  }),
 ];
 
+const UNKNOWN = "not known: it could not be written down";
 const INDENT = " ".repeat(9);
 
 const columns = (

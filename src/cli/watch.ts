@@ -1,5 +1,6 @@
 /** `hermes-headroom status --watch`: loaded by that option alone. */
 import { isatty } from "node:tty";
+import { monotonicMs } from "../clock.js";
 import type { Native } from "../native.js";
 import type { Settings } from "../settings/defaults.js";
 import { EMPTY_HISTORY, remember } from "../status/history.js";
@@ -38,7 +39,7 @@ const repeat = async (
   print: (snapshot: StatusSnapshot) => string,
 ): Promise<number> => {
   for (let mode: StatusSnapshot["mode"] | undefined; ;) {
-    const snapshot = takeSnapshot(native, Date.now(), { mode, settings });
+    const snapshot = takeSnapshot(native, monotonicMs(), { mode, settings });
     ({ mode } = snapshot);
     if (!writeOut(print(snapshot))) return 0;
     await new Promise((resolve) => setTimeout(resolve, PRINT_MS));
@@ -90,7 +91,12 @@ export const watchOnScreen = async (native: Native, settings: Settings): Promise
       listing = { atMs, listed: native.listProcesses() };
     }
     const { listed } = listing;
-    snapshot = takeSnapshot(native, Date.now(), { mode: snapshot?.mode, listed, largest: screen.size.rows, settings });
+    snapshot = takeSnapshot(native, monotonicMs(), {
+      mode: snapshot?.mode,
+      listed,
+      largest: screen.size.rows,
+      settings,
+    });
     history = remember(history, snapshot.pressure, atMs);
     state.clock = clock();
     return snapshot;

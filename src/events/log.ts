@@ -10,12 +10,14 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readSync,
   renameSync,
   rmSync,
   writeSync,
 } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { codeOf, fileProblem } from "../files.js";
 import { maskSecrets } from "../outcome/mask.js";
 import { hermesHome } from "../settings/load.js";
 
@@ -71,12 +73,14 @@ export const prepareDataDirectory = (directory: string): string | undefined => {
   try {
     makeDirectories(directory);
     const stat = lstatSync(directory);
-    if (!stat.isDirectory()) return `${directory} is no directory`;
+    if (!stat.isDirectory()) return `${directory} is no directory: move it away`;
     const uid = process.getuid?.();
-    if (uid !== undefined && stat.uid !== uid) return `${directory} belongs to another user`;
+    if (uid !== undefined && stat.uid !== uid) {
+      return `${directory} belongs to another user: let your user have it, or set HERMES_HOME to a directory of yours`;
+    }
     return undefined;
   } catch (error) {
-    return `${directory} cannot be used: ${(error as Error).message}`;
+    return fileProblem(directory, "used", error);
   }
 };
 
@@ -89,12 +93,15 @@ const makeDirectories = (directory: string): void => {
       mkdirSync(path, { mode: 0o700 });
     } catch (error) {
       // Another process was faster.
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (codeOf(error) !== "EEXIST") throw error;
     }
   }
 };
 
-/** Appends one event. A text when that failed; never throws, and never writes half a line. */
+/**
+ * Appends one event. A text when that failed; never throws. Half a line that a full disk left behind is ended
+ * first, so that it spoils no other.
+ */
 export const appendEvent = (directory: string, event: HeadroomEvent, now: Date = new Date()): string | undefined => {
   const unusable = prepareDataDirectory(directory);
   if (unusable !== undefined) return unusable;
@@ -103,20 +110,33 @@ export const appendEvent = (directory: string, event: HeadroomEvent, now: Date =
   try {
     fd = openSync(
       path,
-      constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+      constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
       0o600,
     );
     const stat = fstatSync(fd);
-    if (!stat.isFile()) return `${path} is no regular file`;
-    if (process.getuid !== undefined && stat.uid !== process.getuid()) return `${path} belongs to another user`;
-    writeSync(fd, lineOf(event, now));
+    if (!stat.isFile()) return `${path} is no regular file: move it away`;
+    if (process.getuid !== undefined && stat.uid !== process.getuid()) {
+      return `${path} belongs to another user: move it away`;
+    }
+    const line = Buffer.from((isOpenEnded(fd, stat.size) ? "\n" : "") + lineOf(event, now));
+    if (writeSync(fd, line) < line.length) {
+      return `${path} cannot be written: there was room for a part of a line only; free some space there`;
+    }
     if (stat.size >= ROTATE_AT_BYTES) rotate(directory);
     return undefined;
   } catch (error) {
-    return `${path} cannot be written: ${(error as Error).message}`;
+    return fileProblem(path, "written", error);
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
+};
+
+const NEWLINE = 10;
+
+/** The last line has no end. */
+const isOpenEnded = (fd: number, size: number): boolean => {
+  const last = Buffer.alloc(1);
+  return size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
 };
 
 const lineOf = (event: HeadroomEvent, now: Date): string => {
@@ -155,13 +175,14 @@ const move = (from: string, to: string): void => {
   try {
     renameSync(from, to);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
   }
 };
 
 const removeStale = (lock: string): void => {
   try {
-    if (Date.now() - lstatSync(lock).mtimeMs > STALE_LOCK_MS) rmSync(lock, { force: true });
+    // A time to come is none: the clock was put back since.
+    if (Math.abs(Date.now() - lstatSync(lock).mtimeMs) > STALE_LOCK_MS) rmSync(lock, { force: true });
   } catch {
     // Gone meanwhile.
   }

@@ -1,6 +1,6 @@
 /** What dead starters left behind: removed where nothing runs in it, looked after where something does. */
 import type { UsableMode } from "../modes/choose.js";
-import type { Native } from "../native.js";
+import { nativeMessage, type Native } from "../native.js";
 
 /** A job of any process of this user. */
 export type JobView = ReturnType<Native["listJobs"]>[number];
@@ -10,6 +10,8 @@ export interface Sweep {
   jobs: JobView[];
   /** What could not be read or removed, where something could not. */
   problem: string | null;
+  /** What stood among the records and was none, one line each. A part of `problem`. */
+  broken: string[];
 }
 
 /**
@@ -22,21 +24,33 @@ export const sweepJobs = (native: Native, runtimeDir: string | null, modes: read
     try {
       return action();
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
+      problems.push(nativeMessage(error));
       return otherwise;
     }
   };
+  const broken = runtimeDir === null ? [] : attempt(() => native.brokenRecords(runtimeDir), []);
   const jobs = runtimeDir === null ? [] : attempt(() => native.listJobs(runtimeDir, true), []);
+  const stays = runtimeDir === null || broken.length === 0 ? [] : attempt(() => native.brokenRecords(runtimeDir), []);
+  const told = broken.map((path) =>
+    stays.includes(path)
+      ? `${path} is no record of a job: remove it`
+      : `${path} was no whole record of a job and is removed; a job that it stood for runs on, and is not shown`,
+  );
+  problems.push(...told);
   for (const { mode, base } of modes) attempt(() => native.removeAbandonedBoxes(mode, base), []);
-  return { jobs, problem: problems.length > 0 ? problems.join("; ") : null };
+  return { jobs, problem: problems.length > 0 ? problems.join("; ") : null, broken: told };
 };
 
-/** As `sweepJobs`, and keeps the caps that only headroom enforces for as long as this process lives. */
-export const adoptJobs = (native: Native, runtimeDir: string, modes: readonly UsableMode[]): void => {
-  sweepJobs(native, runtimeDir, modes);
+/**
+ * As `sweepJobs`, and keeps the caps that only headroom enforces for as long as this process lives. Answers what
+ * stood among the records and was none.
+ */
+export const adoptJobs = (native: Native, runtimeDir: string, modes: readonly UsableMode[]): string[] => {
+  const { broken } = sweepJobs(native, runtimeDir, modes);
   try {
     native.adoptOrphans(runtimeDir);
   } catch {
     // An orphan that cannot be adopted is no worse off than before.
   }
+  return broken;
 };

@@ -16,8 +16,8 @@ const PATTERNS: readonly [RegExp, string][] = [
   [/((?:^|\s)(?:-u|--user|--proxy-user)(?:\s+|=)?['"]?[^\s:'"]+:)[^\s'"]+/g, "$1***"],
   // The password option of database clients and of sshpass
   [/(\b(?:mysql\w*|mariadb\w*|sshpass)\b[^|;&]{0,500}?\s-p\s?)(?:"[^"]*"|'[^']*'|[^\s-]\S*)/g, "$1***"],
-  // scheme://user:password@host
-  [/([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+@/gi, "$1***@"],
+  // scheme://user:password@host; bounded, so that a long word is not begun anew at each of its letters
+  [/([a-z][a-z0-9+.-]{0,40}:\/\/[^\s/:@]*:)[^\s/@]+@/gi, "$1***@"],
   // Authorization: Bearer …, and keys that are known by their form
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, "$1 ***"],
   [/\b(?:sk|pk|ghp|gho|ghs|github_pat|xox[abp]|AKIA|glpat)[-_A-Za-z0-9]{12,}/g, "***"],

@@ -5,6 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { prepareDataDirectory } from "../events/log.js";
+import { codeOf, fileProblem } from "../files.js";
 
 export interface PeakSample {
   /** MiB. */
@@ -55,7 +56,8 @@ export class PeakStore {
 
   /** `undefined` when nothing is known. Never throws. */
   recall(project: string, command: string): LearnedPeak | undefined {
-    const samples = this.#read().entries[keyOf(project, command)] ?? [];
+    const { entries } = this.#read();
+    const samples = entries[keyOf(project, command)] ?? [];
     if (samples.length === 0) return undefined;
     return {
       peak_mb: Math.max(...samples.map(({ peak_mb }) => peak_mb)),
@@ -64,11 +66,13 @@ export class PeakStore {
     };
   }
 
-  /** A text when it could not be kept. Never throws. */
+  /** A text when it could not be kept, or when what was there had to go. Never throws. */
   remember(project: string, command: string, sample: PeakSample): string | undefined {
     const unusable = prepareDataDirectory(this.#directory);
     if (unusable !== undefined) return unusable;
-    const { entries, problem } = this.#read();
+    const { entries, fault } = this.#read();
+    // Whoever cannot read it now may be able to later.
+    if (fault === "unread") return `${this.#path} cannot be read now: this peak is not kept`;
     const key = keyOf(project, command);
     const samples = [...(entries[key] ?? []), sample].slice(-KEPT_SAMPLES);
     // The one that was used last stands last.
@@ -76,41 +80,51 @@ export class PeakStore {
     const kept = Object.fromEntries([...Object.entries(entries), [key, samples]].slice(-KEPT_ENTRIES));
     const temporary = `${this.#path}.${process.pid}`;
     try {
+      // Of a process of the same number that died while it wrote.
+      rmSync(temporary, { force: true });
       writeFileSync(temporary, JSON.stringify({ version: 1, entries: kept }), { mode: 0o600, flag: "wx" });
+      const problem = fault === "no store" ? this.#setAside() : undefined;
       renameSync(temporary, this.#path);
       return problem;
     } catch (error) {
-      rmSync(temporary, { force: true });
-      return `${this.#path} cannot be written: ${(error as Error).message}`;
+      try {
+        rmSync(temporary, { force: true });
+      } catch {
+        // It is told below what is wrong there.
+      }
+      return fileProblem(this.#path, "written", error);
     }
   }
 
-  /** A file that is no store is set aside, once. */
-  #read(): { entries: Record<string, PeakSample[]>; problem?: string } {
-    let text: string;
+  /** What is no store is kept beside the new one, once. */
+  #setAside(): string {
+    try {
+      renameSync(this.#path, `${this.#path}.bad`);
+      return `${this.#path} was no store of peaks: it is now ${FILE}.bad, and a new one was begun; delete it if you do not need it`;
+    } catch {
+      return `${this.#path} was no store of peaks, and was overwritten`;
+    }
+  }
+
+  #read(): { entries: Record<string, PeakSample[]>; fault?: "no store" | "unread" } {
     try {
       const fd = openSync(this.#path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
         const stat = fstatSync(fd);
-        if (!stat.isFile() || stat.size > LARGEST_BYTES) return { entries: {} };
-        text = readFileSync(fd, "utf8");
+        if (!stat.isFile() || stat.size > LARGEST_BYTES) return { entries: {}, fault: "no store" };
+        const entries = parseEntries(readFileSync(fd, "utf8"));
+        return entries === undefined ? { entries: {}, fault: "no store" } : { entries };
       } finally {
         closeSync(fd);
       }
-    } catch {
-      return { entries: {} };
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return { entries: {} };
+      // A link, a socket, a file of somebody else's are none; out of descriptors or memory is another matter.
+      return {
+        entries: {},
+        fault: ["ELOOP", "ENXIO", "EACCES", "EPERM"].includes(codeOf(error)) ? "no store" : "unread",
+      };
     }
-    const entries = parseEntries(text);
-    if (entries !== undefined) return { entries };
-    try {
-      renameSync(this.#path, `${this.#path}.bad`);
-    } catch {
-      // It stays where it is, and is overwritten.
-    }
-    return {
-      entries: {},
-      problem: `${this.#path} was no store of peaks: it is now ${FILE}.bad, and a new one was begun`,
-    };
   }
 }
 

@@ -1,12 +1,12 @@
 /** The turn of a `run`: in the line, or around it. */
-import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { admit } from "../admission/admit.js";
 import { automaticCapMb } from "../admission/cap.js";
 import { nativeSlots } from "../admission/native-slots.js";
 import { takeTurn, type RecordedJob, type Turn, type TurnRequest, type TurnWorld } from "../admission/turn.js";
+import { monotonicMs } from "../clock.js";
 import { bytesToMb, measureMemory } from "../memory.js";
-import type { Native } from "../native.js";
+import { nativeMessage, type Native } from "../native.js";
 import type { ResolvedSettings } from "../settings/auto.js";
 
 export interface RunTurn {
@@ -25,8 +25,8 @@ export interface RunTurn {
 export const recordedJobs = (native: Native, runtimeDir: string | null): RecordedJob[] => {
   if (runtimeDir === null) return [];
   try {
-    return native.listJobs(runtimeDir, false).map(({ ownerPid, memoryBytes, nowBytes }) => ({
-      ownerPid,
+    return native.listJobs(runtimeDir, false).map(({ state, ownerPid, memoryBytes, nowBytes }) => ({
+      ownerPid: state === "running" ? ownerPid : null,
       capMb: bytesToMb(memoryBytes),
       nowMb: bytesToMb(nowBytes),
     }));
@@ -49,8 +49,7 @@ export const runTurn = async (run: RunTurn): Promise<Turn> => {
         .listProcesses()
         .toSorted((a, b) => b.rssBytes - a.rssBytes)
         .map(({ pid, name, rssBytes }) => ({ pid, name, rssMb: bytesToMb(rssBytes) })),
-    nowMs: () => performance.now(),
-    unixMs: () => Date.now(),
+    nowMs: monotonicMs,
     sleep: async (ms) => sleep(ms),
     onWaiting: run.onWaiting,
   };
@@ -65,7 +64,7 @@ export const runTurn = async (run: RunTurn): Promise<Turn> => {
     return await takeTurn(request, limits, world);
   } catch (error) {
     // A line that cannot be kept is no reason not to run.
-    run.warn(`jobs do not take turns: ${error instanceof Error ? error.message : String(error)}`);
+    run.warn(`jobs do not take turns: ${nativeMessage(error)}`);
     return takeTurn(request, limits, { ...world, slots: undefined });
   }
 };

@@ -2,12 +2,12 @@
 import { admit } from "../admission/admit.js";
 import type { Limits } from "../admission/limits.js";
 import { nativeSlots } from "../admission/native-slots.js";
-import type { SlotDescription } from "../admission/slots.js";
+import type { SlotUser } from "../admission/slots.js";
 import { sweepJobs, type JobView } from "../job/adopt.js";
 import { bytesToMb, measureMemory, type MemorySnapshot } from "../memory.js";
 import { candidates, probeModes } from "../modes/choose.js";
 import type { Mode } from "../modes/mode.js";
-import type { Native } from "../native.js";
+import { nativeMessage, type Native } from "../native.js";
 import { commandText, withoutControls } from "../outcome/command-text.js";
 import { resolveSettings, type ResolvedSettings } from "../settings/auto.js";
 import { defaultSettings, type Settings } from "../settings/defaults.js";
@@ -27,7 +27,7 @@ export interface JobStatus {
   now_mb: number;
   peak_mb: number | null;
   age_s: number;
-  /** The process that started it. */
+  /** The process that started it; without a name when it is gone. */
   who: { pid: number; name: string | null };
   processes: { pid: number; name: string; rss_mb: number }[];
 }
@@ -41,19 +41,19 @@ export interface ProcessStatus {
   hermes: boolean;
 }
 
-/** A job that waits for its turn. */
+/** A job that waits for its turn. `null` is what could not be written down (a full disk). */
 export interface WaitingStatus {
   /** The process that waits. */
-  pid: number;
-  command: string;
-  kind: string;
+  pid: number | null;
+  command: string | null;
+  kind: string | null;
   /** What it waits for. */
-  reason: string;
+  reason: string | null;
   /** 1 is next. */
   position: number;
-  waiting_s: number;
-  /** The process that asked for it. */
-  who: { pid: number; name: string | null };
+  waiting_s: number | null;
+  /** The process that asked for it; without a name when it cannot be told. */
+  who: { pid: number | null; name: string | null };
 }
 
 /** The machine's memory pressure. */
@@ -99,7 +99,8 @@ export interface SnapshotOptions {
   settings?: Settings;
 }
 
-export const takeSnapshot = (native: Native, nowUnixMs: number, options: SnapshotOptions = {}): StatusSnapshot => {
+/** `nowMs` is of `monotonicMs`. */
+export const takeSnapshot = (native: Native, nowMs: number, options: SnapshotOptions = {}): StatusSnapshot => {
   const memory = measureMemory(native);
   const pressure = native.memoryPressure();
   const modes = options.mode === undefined ? candidates(probeModes(native), undefined) : [];
@@ -108,7 +109,9 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
   const names = new Map(processes.map(({ pid, name }) => [pid, name]));
   const hermes = startedByHermes(processes);
   const sweep = sweepJobs(native, runtimeDir ?? null, modes);
+  const line = waitingJobs(native, runtimeDir ?? null, sweep.jobs, names, nowMs);
   const { job_memory_max_mb, ...limits } = resolveSettings(options.settings ?? defaultSettings(), memory);
+  const problems = [sweep.problem, line.problem].filter((text) => text !== null);
   return {
     memory,
     pressure: pressure && {
@@ -120,10 +123,8 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
     mode: options.mode ?? modes[0]?.mode ?? "off",
     next_cap_mb: nextCapMb(memory, sweep.jobs, { ...limits, job_memory_max_mb }),
     limits,
-    jobs: sweep.jobs
-      .toSorted((a, b) => a.startedUnixMs - b.startedUnixMs)
-      .map((job) => describeJob(job, names, nowUnixMs)),
-    waiting: waitingJobs(native, runtimeDir, names, nowUnixMs),
+    jobs: sweep.jobs.toSorted((a, b) => b.ageMs - a.ageMs).map((job) => describeJob(job, names)),
+    waiting: line.waiting,
     processes: [...processes]
       .toSorted((a, b) => b.rssBytes - a.rssBytes)
       .slice(0, options.largest ?? LARGEST_SHOWN)
@@ -134,7 +135,7 @@ export const takeSnapshot = (native: Native, nowUnixMs: number, options: Snapsho
         rss_mb: bytesToMb(rssBytes),
         hermes: hermes.has(pid),
       })),
-    problem: problem ?? sweep.problem,
+    problem: problem ?? (problems.length > 0 ? problems.join("; ") : null),
   };
 };
 
@@ -153,30 +154,37 @@ const nextCapMb = (memory: MemorySnapshot, jobs: readonly JobView[], resolved: R
 const waitingJobs = (
   native: Native,
   runtimeDir: string | null,
+  jobs: readonly JobView[],
   names: ReadonlyMap<number, string>,
-  nowUnixMs: number,
-): WaitingStatus[] => {
-  let found: SlotDescription[];
+  nowMs: number,
+): { waiting: WaitingStatus[]; problem: string | null } => {
+  if (runtimeDir === null) return { waiting: [], problem: null };
+  let found: SlotUser[];
   try {
-    const { holders, waiting } =
-      runtimeDir === null ? { holders: [], waiting: [] } : nativeSlots(native, runtimeDir).list();
-    found = [...holders.filter(({ reason }) => reason !== null), ...waiting];
-  } catch {
-    // A line that cannot be read is told by whoever wants to stand in it.
-    return [];
+    const { holders, waiting } = nativeSlots(native, runtimeDir).list();
+    const owners = new Set(jobs.map(({ ownerPid }) => ownerPid));
+    const isListed = ({ pid }: SlotUser): boolean => pid !== null && owners.has(pid);
+    found = [...holders.filter((user) => (user.isKnown ? user.reason !== null : !isListed(user))), ...waiting];
+  } catch (error) {
+    return { waiting: [], problem: nativeMessage(error) };
   }
-  return found.map(({ pid, command, kind, reason, since_ms }, index) => ({
+  const waiting = found.map(({ pid, command, kind, reason, since_ms, isAlive, isStopped }, index) => ({
     pid,
-    command: withoutControls(command),
-    kind,
-    reason: withoutControls(reason ?? ""),
+    command: command === null ? null : withoutControls(command),
+    kind: kind === null ? null : withoutControls(kind),
+    reason: isStopped
+      ? `is stopped, and passed over until it goes on (kill -CONT ${pid})`
+      : reason === null
+        ? null
+        : withoutControls(reason),
     position: index + 1,
-    waiting_s: Math.max(0, Math.round((nowUnixMs - since_ms) / 1000)),
-    who: { pid, name: names.get(pid) ?? null },
+    waiting_s: since_ms === null ? null : Math.max(0, Math.round((nowMs - since_ms) / 1000)),
+    who: { pid, name: isAlive && pid !== null ? (names.get(pid) ?? null) : null },
   }));
+  return { waiting, problem: null };
 };
 
-const describeJob = (job: JobView, names: Map<number, string>, nowUnixMs: number): JobStatus => ({
+const describeJob = (job: JobView, names: ReadonlyMap<number, string>): JobStatus => ({
   id: job.id,
   state: job.state,
   pid: job.pid ?? null,
@@ -187,7 +195,8 @@ const describeJob = (job: JobView, names: Map<number, string>, nowUnixMs: number
   swap_cap_mb: typeof job.swapBytes === "number" ? bytesToMb(job.swapBytes) : -1,
   now_mb: bytesToMb(job.nowBytes),
   peak_mb: job.peak ? bytesToMb(job.peak.bytes) : null,
-  age_s: Math.max(0, Math.round((nowUnixMs - job.startedUnixMs) / 1000)),
-  who: { pid: job.ownerPid, name: names.get(job.ownerPid) ?? null },
+  age_s: Math.round(job.ageMs / 1000),
+  // Its number may be another process's by now.
+  who: { pid: job.ownerPid, name: job.state === "running" ? (names.get(job.ownerPid) ?? null) : null },
   processes: job.processes.map(({ pid, name, rssBytes }) => ({ pid, name, rss_mb: bytesToMb(rssBytes) })),
 });

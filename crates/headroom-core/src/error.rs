@@ -84,6 +84,21 @@ impl Error {
         }
     }
 
+    /// The message, and what to do about it, for an error of the runtime directory.
+    #[must_use]
+    pub fn with_advice(&self) -> String {
+        let advice = match self.errno() {
+            Some(libc::ENOSPC | libc::EDQUOT) => ": free some space there",
+            Some(libc::EROFS) => ": make it writable, or set XDG_RUNTIME_DIR to a directory of yours that is",
+            Some(libc::EACCES | libc::EPERM) => {
+                ": let your user write to it, or set XDG_RUNTIME_DIR to a directory of yours"
+            }
+            // What is wrong with a directory says itself what to do.
+            _ => "",
+        };
+        format!("{self}{advice}")
+    }
+
     /// The kernel's error number, where there is one.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {

@@ -53,6 +53,26 @@ fn limits_are_read_in_both_versions() {
 }
 
 #[test]
+fn that_a_limit_was_hit_is_told_in_both_versions() {
+    let was_hit = |version, files: &[(&str, &str)]| Fake::new(version, files).open().limit_was_hit().unwrap();
+    assert!(was_hit(Version::V2, &[("memory.events.local", "oom 1\n")]));
+    assert!(!was_hit(Version::V2, &[("memory.events.local", "oom 0\n")]));
+    assert!(was_hit(Version::V1, &[("memory.failcnt", "3\n")]));
+    assert!(!was_hit(Version::V1, &[("memory.failcnt", "0\n")]));
+    let sum = |most: &str, limit: &str| {
+        let files = [
+            ("memory.failcnt", "0\n"),
+            ("memory.memsw.max_usage_in_bytes", most),
+            ("memory.memsw.limit_in_bytes", limit),
+        ];
+        was_hit(Version::V1, &files)
+    };
+    // Without swap the kernel refuses the sum first, and counts that nowhere.
+    assert!(sum("104857600", "104857600") && sum("104849408", "104857600"));
+    assert!(!sum("90000000", "104857600") && !sum("104857600", "9223372036854771712"));
+}
+
+#[test]
 fn no_limit_is_max_in_both_versions() {
     for (folder, version) in [("cgroup/v1-unlimited", Version::V1), ("cgroup/v2-unlimited", Version::V2)] {
         let cgroup = Cgroup::open(fixture(folder), version).unwrap();

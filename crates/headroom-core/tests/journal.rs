@@ -13,7 +13,7 @@ use std::sync::Arc;
 use headroom_core::boxing::{BoxId, Mode};
 use headroom_core::cgroup::PeakSource;
 use headroom_core::job::spawn;
-use headroom_core::journal::{Facts, JobState, JobView, Record, RuntimeDir, adopt, jobs, sweep};
+use headroom_core::journal::{Facts, JobState, JobView, Record, RuntimeDir, adopt, broken, jobs, sweep};
 use headroom_core::proc::ProcessKey;
 use support::{
     Kid, KillMarked, MIB, Spawn, TestBase, command, dead_id, dead_key, fixture, is_root, roomy, skipped, system,
@@ -337,6 +337,53 @@ fn a_number_that_was_used_again_is_not_the_jobs() {
 }
 
 #[test]
+fn a_number_that_was_used_again_is_not_told_as_the_jobs_process() {
+    let journal = Journal::new();
+    let id = dead_id();
+    let (job, _marked) = marked(id, "read line");
+    let stranger = Kid::idle();
+    let earlier = ProcessKey { start_ticks: stranger.key().start_ticks - 1, ..stranger.key() };
+    journal.put(&Facts { root: Some(earlier), ..facts(id) });
+    wait_until("the job's process is found", || journal.only_job().processes.len() == 1);
+    assert_eq!(journal.only_job().root_pid, Some(job.pid()), "whoever is told a number may stop that process");
+    assert!(journal.only_job().processes.iter().all(|process| process.pid != stranger.pid()));
+}
+
+#[test]
+fn a_starter_whose_number_was_used_again_is_gone() {
+    let journal = Journal::new();
+    let stranger = Kid::idle();
+    let earlier = ProcessKey { start_ticks: stranger.key().start_ticks - 1, ..stranger.key() };
+    let id = BoxId { owner: earlier, sequence: 1 };
+    let (_job, _marked) = marked(id, "read line");
+    let held = File::open(journal.put(&facts(id))).unwrap();
+    held.lock().unwrap();
+    assert_eq!(journal.only_job().state, JobState::Orphaned, "its lock is kept by who adopted it");
+    journal.put_text(&format!("{id}.new"), "cut sho");
+    journal.sweep();
+    assert_eq!(journal.names().len(), 1, "what it did not finish is removed");
+}
+
+#[test]
+fn an_age_does_not_jump_with_the_wall_clock() {
+    let journal = Journal::new();
+    let kid = Kid::idle();
+    let hours = |hours: i64| 1_800_000_000_000_i64.saturating_add(hours * 3_600_000).cast_unsigned();
+    // Started when the clock was years ahead, or years behind.
+    for started_unix_ms in [0, 1, hours(-100_000), hours(100_000), u64::MAX] {
+        let path = journal.put(&Facts { root: Some(kid.key()), started_unix_ms, ..facts(dead_id()) });
+        assert!(journal.only_job().age_ms < kid.key().age_ms() + 1, "{started_unix_ms}");
+        fs::remove_file(path).unwrap();
+    }
+    // Without a process on record there is only the wall clock; what is to come is now.
+    let id = dead_id();
+    let (_kid, _marked) = marked(id, "read line");
+    journal.put(&Facts { started_unix_ms: u64::MAX, ..facts(id) });
+    wait_until("its process is found", || journal.jobs().len() == 1);
+    assert_eq!(journal.only_job().age_ms, 0);
+}
+
+#[test]
 fn looking_removes_nothing() {
     let journal = Journal::new();
     journal.put(&facts(dead_id()));
@@ -352,8 +399,12 @@ fn records_that_are_none_are_swept() {
         journal.put_text(&format!("{name}.job.json"), fs::read(fixture("journal").join(name)).unwrap());
     }
     journal.put(&Facts { id: "not-an-identity".to_owned(), ..facts(dead_id()) });
-    assert_eq!(journal.names().len(), 5);
+    let huge = serde_json::to_vec(&Facts { command: "x".repeat(1 << 20), ..facts(dead_id()) }).unwrap();
+    journal.put_text("huge.job.json", huge);
+    journal.put(&facts(dead_id()));
+    assert_eq!((broken(&journal.runtime).unwrap().len(), journal.names().len()), (6, 7));
     assert_eq!((journal.sweep().len(), journal.names()), (0, Vec::new()));
+    assert_eq!(broken(&journal.runtime).unwrap(), [] as [PathBuf; 0]);
 }
 
 #[test]
@@ -386,6 +437,7 @@ fn other_files_are_left_alone() {
     journal.put_text("notes.json", "corrupt");
     symlink(outside.path().join("target"), journal.path("1-2-3.job.json")).unwrap();
     assert_eq!(journal.sweep().len(), 0);
+    assert_eq!(broken(&journal.runtime).unwrap(), [journal.path("1-2-3.job.json")], "it stays, and is told");
     assert_eq!(journal.names(), ["1-2-3.job.json", "daemon.sock", "notes.json"], "nothing is read through a link");
     assert!(outside.path().join("target").exists());
 }

@@ -35,11 +35,21 @@ fn stat_is_read_field_by_field() {
         ppid: 4700,
         pgrp: 4711,
         session: 4700,
+        is_exiting: false,
         start_ticks: 987_654,
         rss_pages: 31_250,
     };
     assert_eq!(stat, expected);
     assert_eq!(stat.key(), ProcessKey { pid: NODE, start_ticks: 987_654 });
+}
+
+#[test]
+fn that_a_process_is_ending_is_in_its_flags() {
+    let line = |flags: &str| String::from_utf8(stat_line(77, b"sh", 'R', 5)).unwrap().replace("4194304", flags);
+    for (flags, is_exiting) in [("4194304", false), ("4194308", true), ("4", true), ("0", false)] {
+        let fake = FakeProc::new().file("77/stat", line(flags));
+        assert_eq!(fake.open().stat(77).unwrap().unwrap().is_exiting, is_exiting, "{flags}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use headroom_core::journal::RuntimeDir;
-use headroom_core::slots::{Listing, Slot, Turn, Waiter, list};
+use headroom_core::slots::{Listing, MOST_SLOTS, Slot, Turn, Waiter, list};
 use support::{Kid, PATIENCE, is_root, skipped, system, wait_until};
 use tempfile::TempDir;
 
@@ -287,6 +287,127 @@ fn processes_have_their_turns_in_the_order_of_their_arrival() {
         wait_until("it has had its turn", || kid.0.try_wait().unwrap().is_some());
     }
     assert_eq!(folder.log().came_in(), names);
+}
+
+/// Asks until the place in the line is marked anew: the kernel's clock for files goes in steps.
+fn ask_and_be_seen(folder: &Folder, number: usize, waiter: &mut Waiter) {
+    let file = folder.slots().join(&folder.tickets()[number]);
+    let written = || fs::metadata(&file).unwrap().modified().unwrap();
+    let before = written();
+    wait_until("asking leaves a mark", || {
+        ahead(waiter);
+        written() != before
+    });
+}
+
+/// Asks every second, as the waiter's clock has it. How many were before it at last; `None` with a slot.
+fn ask_for(waiter: &mut Waiter, seconds: std::ops::Range<u64>, began: Instant) -> (Option<usize>, Option<Slot>) {
+    let mut last = None;
+    for second in seconds {
+        match waiter.try_take_at(began + Duration::from_secs(second)).unwrap() {
+            Turn::Taken(slot) => return (None, Some(slot)),
+            Turn::Ahead { waiting } => last = Some(waiting),
+        }
+    }
+    (last, None)
+}
+
+#[test]
+fn who_does_not_ask_is_passed_over_and_keeps_the_place() {
+    let folder = Folder::new();
+    let began = Instant::now();
+    let held = taken(&mut folder.join(1));
+    let (mut first, mut second, mut third) = (folder.join(1), folder.join(1), folder.join(1));
+    drop(held);
+    assert_eq!(ask_for(&mut second, 0..8, began).0, Some(1), "a slot is free, and the first may be about to take it");
+    ask_and_be_seen_with_a_held_slot(&folder, &mut first);
+    assert_eq!(ask_for(&mut second, 8..16, began).0, Some(1), "it has asked meanwhile");
+    let slot = ask_for(&mut second, 16..40, began).1.expect("the first is passed over");
+    assert_eq!(ask_for(&mut third, 0..40, began).0, Some(0), "as it is by everybody");
+    // It goes on.
+    assert_eq!(ahead(&mut first), 0);
+    ask_and_be_seen(&folder, 0, &mut first);
+    assert_eq!(ask_for(&mut third, 40..42, began).0, Some(1));
+    drop(slot);
+    assert_eq!(ask_for(&mut third, 42..43, began).0, Some(1), "the place was kept");
+    let _slot = taken(&mut first);
+}
+
+/// Asks while the only slot is held, so that it is not taken.
+fn ask_and_be_seen_with_a_held_slot(folder: &Folder, first: &mut Waiter) {
+    let held = File::open(folder.slots().join("slot-0")).unwrap();
+    held.lock().unwrap();
+    ask_and_be_seen(folder, 0, first);
+}
+
+#[test]
+fn when_everybody_stood_still_nobody_is_passed_over_at_once() {
+    let folder = Folder::new();
+    let (mut first, mut second) = (folder.join(1), folder.join(1));
+    let began = Instant::now();
+    assert_eq!(ask_for(&mut second, 0..2, began).0, Some(1));
+    assert_eq!(ask_for(&mut second, 5000..5002, began).0, Some(1), "the machine was suspended");
+    let _slot = taken(&mut first);
+}
+
+fn signal(kid: &Kid, signal: i32) {
+    headroom_core::process::PidFd::open(kid.pid()).unwrap().signal(signal).unwrap();
+}
+
+#[test]
+fn a_process_that_is_stopped_in_the_line_blocks_nobody() {
+    let folder = Folder::new();
+    let held = taken(&mut folder.join(1));
+    let mut kid = folder.taker("stopped", 1, 1);
+    wait_until("it has joined", || folder.tickets().len() == 1);
+    signal(&kid, libc::SIGSTOP);
+    wait_until("it is stopped", || system().stat(kid.pid()).unwrap().unwrap().state == 'T');
+    let mut waiter = folder.join(1);
+    let stopped: Vec<bool> = folder.list().waiting.iter().map(|waiter| waiter.is_stopped).collect();
+    assert_eq!(stopped, [true, false], "status tells it");
+    drop(held);
+    let slot = ask_for(&mut waiter, 0..40, Instant::now()).1.expect("the stopped one is passed over");
+    assert_eq!(folder.list().waiting.len(), 1, "it is still in the line");
+    signal(&kid, libc::SIGCONT);
+    drop(slot);
+    wait_until("it has had its turn", || kid.0.try_wait().unwrap().is_some_and(|status| status.success()));
+    assert_eq!(folder.log().came_in(), ["stopped"]);
+}
+
+/// Between counting the holders and becoming one: without that lock two who come at once with different limits
+/// would both find room.
+#[test]
+fn while_somebody_takes_a_slot_nobody_else_does() {
+    let folder = Folder::new();
+    drop(taken(&mut folder.join(1)));
+    let taking = File::open(folder.slots().join("line")).unwrap();
+    taking.lock().unwrap();
+    let mut waiter = folder.join(1);
+    assert_eq!((ahead(&mut waiter), folder.list().holders), (0, Vec::new()));
+    drop(taking);
+    let _slot = taken(&mut waiter);
+}
+
+#[test]
+fn somebody_who_is_stopped_while_taking_a_slot_blocks_nobody() {
+    let folder = Folder::new();
+    drop(taken(&mut folder.join(1)));
+    let path = folder.slots().join("line");
+    let taking = File::open(&path).unwrap();
+    taking.lock().unwrap();
+    let (mut waiter, began) = (folder.join(1), Instant::now());
+    assert_eq!(ask_for(&mut waiter, 0..8, began).0, Some(0), "it may be about to let go");
+    let _slot = ask_for(&mut waiter, 8..40, began).1.expect("its lock is taken away");
+    assert_ne!(taking.metadata().unwrap().ino(), fs::metadata(&path).unwrap().ino());
+}
+
+#[test]
+fn a_limit_above_the_most_is_as_good_as_the_most() {
+    let folder = Folder::new();
+    let slots: Vec<Slot> = (0..MOST_SLOTS).map(|_| taken(&mut folder.join(u32::MAX))).collect();
+    assert_eq!(ahead(&mut folder.join(u32::MAX)), 0);
+    drop(slots);
+    assert_eq!(folder.list(), Listing::default());
 }
 
 #[test]

@@ -7,6 +7,11 @@ pub(crate) fn thrown(error: &Error) -> napi::Error {
     napi::Error::from_reason(format!("{}: {error}", error.code()))
 }
 
+/// The same for what is wrong with the runtime directory, with what to do about it.
+pub(crate) fn of_directory(error: &Error) -> napi::Error {
+    napi::Error::from_reason(format!("{}: {}", error.code(), error.with_advice()))
+}
+
 /// An argument that the wrapper in `src/native.ts` should never have passed.
 pub(crate) fn bad_argument(message: impl std::fmt::Display) -> napi::Error {
     napi::Error::from_reason(format!("E_ARGUMENT: {message}"))

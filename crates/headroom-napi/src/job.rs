@@ -125,7 +125,7 @@ pub fn start_job(
             pipe_fds: job.pipes.into_iter().map(|pipe| pipe.map(OwnedFd::into_raw_fd)).collect(),
             failure: None,
             message: None,
-            record_problem: runtime_problem.or_else(|| job.record_problem.map(|error| error.to_string())),
+            record_problem: runtime_problem.or_else(|| job.record_problem.map(|error| error.with_advice())),
         },
         Err(error) => JobStart::failed(failure_word(&error), error.to_string()),
     })
@@ -224,7 +224,7 @@ pub fn runtime_directory() -> RuntimeDirectory {
     let variable = std::env::var_os("XDG_RUNTIME_DIR");
     match RuntimeDir::open(variable.as_deref().map(Path::new)) {
         Ok(dir) => RuntimeDirectory { path: Some(dir.path().display().to_string()), problem: None },
-        Err(error) => RuntimeDirectory { path: None, problem: Some(error.to_string()) },
+        Err(error) => RuntimeDirectory { path: None, problem: Some(error.with_advice()) },
     }
 }
 

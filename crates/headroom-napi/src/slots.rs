@@ -5,10 +5,10 @@ use std::path::Path;
 
 use headroom_core::journal::RuntimeDir;
 use headroom_core::proc::ProcFs;
-use headroom_core::slots::{Occupant, Slot, Turn, Waiter, list};
+use headroom_core::slots::{MOST_SLOTS, Occupant, Slot, Turn, Waiter, list};
 use napi_derive::napi;
 
-use crate::error::{bad_argument, number, thrown};
+use crate::error::{bad_argument, number, of_directory};
 
 /// Whether a slot is ours, and who comes first.
 #[napi(object, object_from_js = false)]
@@ -35,23 +35,25 @@ pub struct SlotQueue {
 #[napi]
 impl SlotQueue {
     /// Joins the line in a runtime directory (from `runtimeDirectory`), to take a slot when fewer than `limit`
-    /// are held. `description` is what `listSlots` gives of it, secrets masked, below 64 KiB as a JSON string.
+    /// (1 to 64) are held. `description` is what `listSlots` gives of it, secrets masked, below 64 KiB as a JSON string.
     /// Throws where the directory does not allow for taking turns.
     #[napi(factory, catch_unwind)]
     pub fn join(runtime_dir: String, limit: u32, description: String) -> napi::Result<Self> {
-        let limit = NonZeroU32::new(limit).ok_or_else(|| bad_argument("a limit of 0 slots"))?;
+        let allowed = NonZeroU32::new(limit).filter(|limit| limit.get() <= MOST_SLOTS);
+        let limit = allowed.ok_or_else(|| bad_argument(format!("{limit} slots, 1 to {MOST_SLOTS} can be had")))?;
         let joined = ProcFs::system().and_then(|proc| {
             let runtime = RuntimeDir::at(Path::new(&runtime_dir))?;
             Waiter::join(&proc, &runtime, limit, &description)
         });
-        joined.map(|waiter| Self { place: Place::Waiting(waiter) }).map_err(|e| thrown(&e))
+        joined.map(|waiter| Self { place: Place::Waiting(waiter) }).map_err(|e| of_directory(&e))
     }
 
-    /// Takes a slot if it is our turn. Never waits: ask again after a while. A slot once taken stays taken.
+    /// Takes a slot if it is our turn. Never waits: ask again after a while; who does not ask for 5 s is passed
+    /// over. A slot once taken stays taken.
     #[napi(catch_unwind)]
     pub fn try_take(&mut self) -> napi::Result<SlotTurn> {
         let turn = match &mut self.place {
-            Place::Waiting(waiter) => waiter.try_take().map_err(|e| thrown(&e))?,
+            Place::Waiting(waiter) => waiter.try_take().map_err(|e| of_directory(&e))?,
             Place::Holding(_) => return Ok(SlotTurn { taken: true, ahead: 0 }),
             Place::Left => return Err(bad_argument("the line was left")),
         };
@@ -91,6 +93,8 @@ pub struct SlotUser {
     pub pid: Option<i32>,
     /// Whether that very process runs, not another one with its number.
     pub alive: bool,
+    /// Whether it is stopped, and does nothing until it is told to go on.
+    pub stopped: bool,
     /// The description as it was given; `null` when it could not be written down.
     pub description: Option<String>,
 }
@@ -110,6 +114,7 @@ impl From<Occupant> for SlotUser {
             number: number(occupant.number),
             pid: occupant.process.map(|process| process.pid),
             alive: occupant.is_alive,
+            stopped: occupant.is_stopped,
             description: occupant.description,
         }
     }
@@ -119,7 +124,7 @@ impl From<Occupant> for SlotUser {
 #[napi(catch_unwind)]
 pub fn list_slots(runtime_dir: String) -> napi::Result<SlotList> {
     let listed = ProcFs::system().and_then(|proc| list(&proc, &RuntimeDir::at(Path::new(&runtime_dir))?));
-    let listing = listed.map_err(|e| thrown(&e))?;
+    let listing = listed.map_err(|e| of_directory(&e))?;
     Ok(SlotList {
         holders: listing.holders.into_iter().map(SlotUser::from).collect(),
         waiting: listing.waiting.into_iter().map(SlotUser::from).collect(),

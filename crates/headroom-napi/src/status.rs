@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headroom_core::journal::{RuntimeDir, jobs, keep_adopting, sweep};
+use headroom_core::journal::{RuntimeDir, broken, jobs, keep_adopting, sweep};
 use headroom_core::proc::ProcFs;
 use napi_derive::napi;
 
 use crate::boxes::Peak;
-use crate::error::{number, thrown};
+use crate::error::{number, of_directory};
 
 /// A process of a job.
 #[napi(object, object_from_js = false)]
@@ -51,8 +51,8 @@ pub struct JobView {
     pub now_bytes: f64,
     /// The most that was in use.
     pub peak: Option<Peak>,
-    /// Start, milliseconds since 1970.
-    pub started_unix_ms: f64,
+    /// How long ago it started, milliseconds; not by the wall clock, which may jump.
+    pub age_ms: f64,
     /// Its processes, largest first.
     pub processes: Vec<JobProcess>,
 }
@@ -65,7 +65,7 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
         let runtime = RuntimeDir::at(Path::new(&runtime_dir))?;
         if remove { sweep(&proc, &runtime) } else { jobs(&proc, &runtime) }
     });
-    let views = listed.map_err(|e| thrown(&e))?;
+    let views = listed.map_err(|e| of_directory(&e))?;
     Ok(views
         .into_iter()
         .map(|view| JobView {
@@ -82,7 +82,7 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
             swap_bytes: view.facts.swap_bytes.map(number),
             now_bytes: number(view.now_bytes),
             peak: view.peak.map(Peak::from),
-            started_unix_ms: number(view.facts.started_unix_ms),
+            age_ms: number(view.age_ms),
             processes: view
                 .processes
                 .into_iter()
@@ -92,10 +92,18 @@ pub fn list_jobs(runtime_dir: String, remove: bool) -> napi::Result<Vec<JobView>
         .collect())
 }
 
+/// Paths of what stands where records do and is none.
+#[napi(catch_unwind)]
+pub fn broken_records(runtime_dir: String) -> napi::Result<Vec<String>> {
+    let found = RuntimeDir::at(Path::new(&runtime_dir)).and_then(|runtime| broken(&runtime));
+    let found = found.map_err(|e| of_directory(&e))?;
+    Ok(found.into_iter().map(|path| path.display().to_string()).collect())
+}
+
 /// Takes over jobs without a kernel limit whose starter is gone, now and once a second for as long as this
 /// process lives: a thread each enforces the cap. Answers how many were taken over now.
 #[napi(catch_unwind)]
 pub fn adopt_orphans(runtime_dir: String) -> napi::Result<u32> {
     let adopted = RuntimeDir::at(Path::new(&runtime_dir)).and_then(|runtime| keep_adopting(&Arc::new(runtime)));
-    adopted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|e| thrown(&e))
+    adopted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|e| of_directory(&e))
 }

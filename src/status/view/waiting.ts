@@ -5,19 +5,27 @@ import type { Look } from "./look.js";
 import { age } from "./numbers.js";
 import { fitsOneLine, renderTable, type Column, type LastColumn } from "./table.js";
 
+/** Could not be written down. */
+const UNKNOWN = "?";
+
 const COLUMNS: readonly Column<WaitingStatus>[] = [
   { title: "#", cell: ({ position }) => String(position), align: "right", rank: 9, least: 2 },
-  { title: "PID", cell: ({ pid }) => String(pid), align: "right", rank: 8, least: 7 },
-  { title: "KIND", cell: ({ kind }) => kind, rank: 3, least: 7, most: 10 },
-  { title: "WAITED", cell: ({ waiting_s }) => age(waiting_s), align: "right", rank: 6 },
-  { title: "ASKED BY", cell: ({ who }) => `${who.name ?? "gone"} ${who.pid}`, rank: 2, most: 22 },
+  { title: "PID", cell: ({ pid }) => String(pid ?? UNKNOWN), align: "right", rank: 8, least: 7 },
+  { title: "KIND", cell: ({ kind }) => kind ?? UNKNOWN, rank: 3, least: 7, most: 10 },
+  {
+    title: "WAITED",
+    cell: ({ waiting_s }) => (waiting_s === null ? UNKNOWN : age(waiting_s)),
+    align: "right",
+    rank: 6,
+  },
+  { title: "ASKED BY", cell: ({ who }) => `${who.name ?? UNKNOWN} ${who.pid ?? ""}`.trimEnd(), rank: 2, most: 22 },
 ];
 
-const COMMAND: LastColumn<WaitingStatus> = { title: "COMMAND", cell: ({ command }) => command, least: 24 };
+const COMMAND: LastColumn<WaitingStatus> = { title: "COMMAND", cell: ({ command }) => command ?? UNKNOWN, least: 24 };
 
 const reasonColumn = (width: number): Column<WaitingStatus> => ({
   title: "WAITING FOR",
-  cell: ({ reason }) => reason,
+  cell: ({ reason }) => reason ?? UNKNOWN,
   style: () => "yellow",
   rank: 5,
   most: Math.max(12, Math.floor(width * 0.4)),
@@ -28,7 +36,7 @@ const oneLine = (width: number): Column<WaitingStatus>[] => [...COLUMNS, reasonC
 export const waitingWanted = ({ waiting }: StatusSnapshot, width: number): number =>
   waiting.length === 0 ? 0 : 1 + waiting.length * (fitsOneLine(oneLine(width), COMMAND, waiting, width) ? 1 : 2);
 
-const reasonLine = ({ reason }: WaitingStatus): Line => [{ text: `   ${reason}`, style: "yellow" }];
+const reasonLine = ({ reason }: WaitingStatus): Line => [{ text: `   ${reason ?? UNKNOWN}`, style: "yellow" }];
 
 export const waitingSection = (snapshot: StatusSnapshot, width: number, rows: number, look: Look): Line[] => {
   const waiting = snapshot.waiting.toSorted((a, b) => a.position - b.position);

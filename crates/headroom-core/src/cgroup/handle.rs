@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// How long a cgroup may stay busy after its last process ended (exits are asynchronous).
 const REMOVE_PATIENCE: Duration = Duration::from_millis(200);
 
+/// So much at once is asked of a limit before the kernel gives up instead of killing (`PAGE_ALLOC_COSTLY_ORDER`).
+const LARGEST_CHARGE_PAGES: u64 = 8;
+
 /// Where a peak was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum PeakSource {
@@ -189,10 +192,19 @@ impl Cgroup {
     }
 
     /// Whether this very cgroup's limit was reached with nothing left to reclaim. v1 keeps no such event;
-    /// there the count of refused charges stands for it.
+    /// there the count of refused charges stands for it. The sum with swap is charged first, so where that may be
+    /// no higher than memory alone (a job without swap) only its peak tells: newer kernels do not count there.
     pub fn limit_was_hit(&self) -> Result<bool> {
         match self.version {
-            Version::V1 => Ok(self.number("memory.failcnt")?.unwrap_or(0) > 0),
+            Version::V1 => {
+                if self.number("memory.failcnt")?.is_some_and(|count| count > 0) {
+                    return Ok(true);
+                }
+                let most = self.number("memory.memsw.max_usage_in_bytes")?;
+                let limit = self.number("memory.memsw.limit_in_bytes")?;
+                let slack = LARGEST_CHARGE_PAGES * rustix::param::page_size() as u64;
+                Ok(most.zip(limit).is_some_and(|(most, limit)| most.saturating_add(slack) > limit))
+            }
             Version::V2 => Ok(self.keyed("memory.events.local", &["oom"])? > 0),
         }
     }

@@ -94,12 +94,15 @@ impl Watched {
         }
     }
 
-    /// Counts members whose cgroup is not the job's box.
+    /// Counts members whose cgroup is not the job's box. Who is ending is not told to be in any.
     pub(crate) fn count_escapes(&mut self, proc: &ProcFs, job_box: &JobBox) -> u64 {
         for key in self.members.values() {
             if let Ok(Some(membership)) = proc.membership(key.pid)
                 && !job_box.holds(&membership)
-                && proc.is_alive(*key)
+                && let Ok(Some(stat)) = proc.stat(key.pid)
+                && stat.key() == *key
+                && !stat.is_zombie()
+                && !stat.is_exiting
             {
                 self.escaped.insert(*key);
             }

@@ -1,5 +1,7 @@
 //! The jobs of every process of this user, and the cleaning up after those whose starter is gone.
 
+use std::path::PathBuf;
+
 use rustix::fs::OFlags;
 
 use crate::boxing::{BoxId, Placement};
@@ -9,7 +11,7 @@ use crate::job::{LeftProcess, members_of};
 use crate::journal::mark::MARK_ENDING;
 use crate::journal::record::{self, ENDING, Facts, boot_id};
 use crate::journal::{Handling, Mark, RuntimeDir};
-use crate::proc::ProcFs;
+use crate::proc::{ProcFs, ProcessKey};
 use crate::systemd::POOL_PREFIX;
 
 /// Files of a writer that died between writing and renaming.
@@ -48,9 +50,12 @@ pub struct JobView {
     pub facts: Facts,
     /// What it does.
     pub state: JobState,
-    /// The command's process: as recorded, else the oldest one, for a starter that died before it could
-    /// say which it is.
+    /// The command's process as recorded, if exactly that one lives; else the oldest of the job, for a starter
+    /// that died before it could say which it is, and for a command that has ended.
     pub root_pid: Option<i32>,
+    /// How long ago it started, milliseconds. By the kernel's clock where it can be: the wall clock may have
+    /// jumped since.
+    pub age_ms: u64,
     /// Memory in use, bytes.
     pub now_bytes: u64,
     /// The most it used, where that is known.
@@ -82,6 +87,23 @@ pub(crate) fn own_cgroup_path(id: BoxId, facts: &Facts) -> Option<&std::path::Pa
     let path = facts.cgroup.as_deref()?;
     let name = path.file_name()?;
     (*name == *id.cgroup_name() || is_unit_of_ours(name)).then_some(path)
+}
+
+/// Files that stand where records do and are none: cut short, of another release, a link, a directory. `sweep`
+/// removes those that are files and that nobody holds.
+pub fn broken(runtime: &RuntimeDir) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for name in runtime.files_ending_in(ENDING)? {
+        let is_broken = match runtime.open_file(&name, OFlags::RDONLY) {
+            // A newer one may have been put in its place.
+            Ok(mut file) => record::read(&mut file).is_none() && runtime.is_current(&name, &file),
+            Err(error) => error.errno() != Some(libc::ENOENT),
+        };
+        if is_broken {
+            found.push(runtime.path().join(name));
+        }
+    }
+    Ok(found)
 }
 
 fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobView>> {
@@ -145,8 +167,16 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool, is_paused: bool)
             (processes, now, Some(peak))
         }
     };
-    let root_pid = facts.root.map(|key| key.pid).or_else(|| oldest(proc, &processes));
-    JobView { facts, state, root_pid, now_bytes, peak, processes }
+    let living_root = facts.root.filter(|key| proc.is_alive(*key));
+    let root_pid = living_root.map(|key| key.pid).or_else(|| oldest(proc, &processes));
+    let age_ms = facts.root.map_or_else(|| since(facts.started_unix_ms), ProcessKey::age_ms);
+    JobView { facts, state, root_pid, age_ms, now_bytes, peak, processes }
+}
+
+/// By the wall clock; nothing when that was put back since.
+fn since(unix_ms: u64) -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_sub(unix_ms)
 }
 
 fn oldest(proc: &ProcFs, processes: &[LeftProcess]) -> Option<i32> {

@@ -13,6 +13,13 @@ use crate::error::{Error, Result};
 
 const NAME: &str = "hermes-headroom";
 
+/// Which file a name stands for, and when it was written: the same as before, or not. No time to reckon with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    file: (u64, u64),
+    written: (i64, u64),
+}
+
 /// An open, checked runtime directory.
 #[derive(Debug)]
 pub struct RuntimeDir {
@@ -78,6 +85,12 @@ impl RuntimeDir {
         matches!((named, opened), (Ok(named), Ok(opened)) if (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino))
     }
 
+    /// The stamp of a name's file; `None` when there is none.
+    pub(crate) fn stamp(&self, name: &str) -> Option<Stamp> {
+        let stat = rustix::fs::statat(&self.dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(Stamp { file: (stat.st_dev, stat.st_ino), written: (stat.st_mtime, stat.st_mtime_nsec) })
+    }
+
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         rustix::fs::renameat(&self.dir, from, &self.dir, to).map_err(|e| Error::io(self.path().join(to), e))
     }
@@ -121,14 +134,16 @@ fn check(path: &Path, uid: u32, forbidden_bits: u32) -> Result<()> {
     let stat = rustix::fs::fstat(&fd).map_err(|e| Error::io(path, e))?;
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::Directory => {}
-        rustix::fs::FileType::Symlink => return refuse("is a symbolic link, must be a directory"),
-        _ => return refuse("is not a directory"),
+        rustix::fs::FileType::Symlink => return refuse("is a symbolic link, must be a directory: remove it"),
+        _ => return refuse("is not a directory: remove it"),
     }
     if stat.st_uid != uid {
-        return refuse("belongs to another user");
+        return refuse("belongs to another user: remove it, or set XDG_RUNTIME_DIR to a directory of yours");
     }
     if stat.st_mode & forbidden_bits != 0 {
-        return refuse("can be reached by other users, must have mode 0700");
+        return refuse(
+            "can be reached by other users, must have mode 0700: remove it, or chmod 700 it if all in it is yours",
+        );
     }
     Ok(())
 }

@@ -13,6 +13,21 @@ pub struct ProcessKey {
     pub start_ticks: u64,
 }
 
+impl ProcessKey {
+    /// How long ago the process started, milliseconds; whether it still lives does not matter. Start times
+    /// count from the boot, suspended time included, and so does `CLOCK_BOOTTIME`.
+    #[must_use]
+    pub fn age_ms(self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let since_boot = now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000;
+        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+        since_boot.saturating_sub(self.start_ticks.saturating_mul(1000) / ticks_per_second)
+    }
+}
+
+/// From the kernel's `sched.h`.
+const PF_EXITING: u64 = 0x4;
+
 /// The fields of /proc/PID/stat that this crate uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
@@ -28,6 +43,9 @@ pub struct Stat {
     pub pgrp: i32,
     /// Session (field 6).
     pub session: i32,
+    /// It is ending (`PF_EXITING` in the flags, field 9). A v1 hierarchy tells of such a process that it is in
+    /// the root.
+    pub is_exiting: bool,
     /// Start time in clock ticks after boot (field 22).
     pub start_ticks: u64,
     /// Resident pages (field 24); inexact, see proc(5).
@@ -61,6 +79,7 @@ impl Stat {
             ppid: number(4)?.parse().ok()?,
             pgrp: number(5)?.parse().ok()?,
             session: number(6)?.parse().ok()?,
+            is_exiting: number(9)?.parse::<u64>().ok()? & PF_EXITING != 0,
             start_ticks: number(22)?.parse().ok()?,
             rss_pages: number(24)?.parse::<i64>().ok()?.max(0).cast_unsigned(),
         })

@@ -21,6 +21,8 @@ pub struct Occupant {
     /// Whether exactly this process runs. Where not, the lock is kept by a child that it forked, or it runs
     /// in another pid namespace.
     pub is_alive: bool,
+    /// Whether it is stopped (SIGSTOP, a debugger): it does nothing until it is told to go on.
+    pub is_stopped: bool,
     /// What it says of itself, as it was given.
     pub description: Option<String>,
 }
@@ -54,5 +56,12 @@ fn occupant(proc: &ProcFs, number: u64, file: &File) -> Occupant {
         Some(inscription) => (Some(inscription.process), inscription.description),
         None => (None, None),
     };
-    Occupant { number, process, is_alive: process.is_some_and(|key| proc.is_alive(key)), description }
+    let stat = process.and_then(|key| proc.stat(key.pid).ok().flatten().filter(|stat| stat.key() == key));
+    Occupant {
+        number,
+        process,
+        is_alive: stat.as_ref().is_some_and(|stat| !stat.is_zombie()),
+        is_stopped: stat.is_some_and(|stat| matches!(stat.state, 'T' | 't')),
+        description,
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Timespec, Timestamps};
 
 use crate::error::{Error, Result};
 use crate::journal::RuntimeDir;
@@ -44,6 +44,15 @@ impl Locked {
         let locked = Self { file };
         // The lock of a file that no longer has the name keeps nobody out.
         Ok(if dir.is_current(name, &locked.file) { Attempt::Had(locked) } else { Attempt::Gone })
+    }
+}
+
+impl Locked {
+    /// Leaves a new stamp. Where that cannot be written (a read-only disk) others may take us for stopped.
+    pub(super) fn beat(&self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        let _taken_for_stopped = rustix::fs::futimens(&self.file, &times);
     }
 }
 

@@ -5,6 +5,8 @@
 //! had means that nobody is there; what stands in the file is only for people to read. Descriptors are
 //! close-on-exec, so a job never keeps the slot of who started it.
 //!
+//! Whoever stands in the line without asking for its turn is passed over, and keeps its place.
+//!
 //! Nothing here waits: whoever wants a slot asks again. The files are `slots/slot-N`, `slots/ticket-N` and
 //! `slots/line` in the runtime directory. Who deletes the file of a slot in use gives that slot away once
 //! more; nothing can tell the holder.
@@ -13,6 +15,7 @@ mod inscription;
 mod listing;
 mod locked;
 mod names;
+mod silence;
 mod slot;
 mod ticket;
 mod waiter;
@@ -23,6 +26,7 @@ use crate::journal::RuntimeDir;
 pub(crate) use locked::{Attempt, Locked};
 
 pub use listing::{Listing, Occupant, list};
+pub use names::MOST_SLOTS;
 pub use slot::Slot;
 pub use waiter::{Turn, Waiter};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
-use crate::journal::RuntimeDir;
+use crate::journal::{RuntimeDir, Stamp};
 use crate::slots::locked::{Attempt, Locked, busy};
 use crate::slots::names::{self, Numbers};
 
@@ -62,25 +62,31 @@ impl Ticket {
         &self.locked.file
     }
 
-    /// How many wait before this one. Zero only if every ticket before it was looked into; in a line longer
-    /// than `MAX_LOOKS` some of those counted may be dead.
-    pub(super) fn ahead(&self) -> Result<usize> {
+    /// Tells those behind that we still ask.
+    pub(super) fn beat(&self) {
+        self.locked.beat();
+    }
+
+    /// Who waits before this one. Nobody only if every ticket before it was looked into; in a line longer than
+    /// `MAX_LOOKS` some of the uncounted may be dead.
+    pub(super) fn before(&self) -> Result<Before> {
         let numbers = Numbers::read(&self.dir)?;
         let before = numbers.tickets.partition_point(|number| *number < self.number);
-        let (mut living, mut looks) = (0, 0);
+        let (mut found, mut looks) = (Before::default(), 0);
         for (index, number) in numbers.tickets.iter().take(before).enumerate() {
             if looks == MAX_LOOKS {
-                return Ok(living + before - index);
+                found.uncounted = before - index;
+                break;
             }
             match look(&self.dir, *number)? {
-                Look::Living => living += 1,
+                Look::Living(stamp) => found.living.push((*number, stamp)),
                 Look::Removed => {}
                 // Stays as it is, so it must not use up the looks of every call.
                 Look::NoTicket => continue,
             }
             looks += 1;
         }
-        Ok(living)
+        Ok(found)
     }
 
     /// The first number from this one on that nobody has; `None` when the file was gone before it was ours.
@@ -111,17 +117,26 @@ impl Drop for Ticket {
 fn first_free(dir: &Arc<RuntimeDir>) -> Result<u64> {
     let numbers = Numbers::read(dir)?;
     for number in numbers.tickets.iter().rev() {
-        if *number < FAR || matches!(look(dir, *number)?, Look::Living) {
+        if *number < FAR || matches!(look(dir, *number)?, Look::Living(_)) {
             return number.checked_add(1).ok_or_else(|| used_up(dir));
         }
     }
     Ok(0)
 }
 
+/// Those before a ticket.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// Their numbers, and the stamps that they left when they asked last.
+    pub(super) living: Vec<(u64, Stamp)>,
+    /// How many more there are.
+    pub(super) uncounted: usize,
+}
+
 /// What a ticket turned out to be.
 enum Look {
-    /// Somebody waits with it.
-    Living,
+    /// Somebody has it; when they asked last.
+    Living(Stamp),
     /// Nobody did any more; its file is gone.
     Removed,
     /// No file that could be a ticket.
@@ -135,7 +150,7 @@ fn look(dir: &RuntimeDir, number: u64) -> Result<Look> {
             let _met_again = dir.unlink(&name);
             Look::Removed
         }
-        Attempt::Held => Look::Living,
+        Attempt::Held => dir.stamp(&name).map_or(Look::Removed, Look::Living),
         Attempt::Gone => Look::Removed,
         Attempt::Foreign => Look::NoTicket,
     })
