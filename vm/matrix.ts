@@ -14,8 +14,10 @@ export type Situation =
   | "in_container_with_bus"
   | "in_sandbox";
 
-/** What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, logins that come and go. */
-export type Extra = "greedy" | "logins";
+/**
+ * What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, logins that come and
+ * go, a machine that runs short. */
+export type Extra = "greedy" | "logins" | "watchdog";
 
 export interface Cell {
   situation: Situation;
@@ -131,5 +133,21 @@ export const BOOTS: readonly Boot[] = [
     options: { swap: "disk", swapMb: 512 },
     cells: [],
     extras: ["greedy"],
+  },
+  {
+    name: "bookworm, runs short",
+    suite: "bookworm",
+    isShort: false,
+    options: {},
+    cells: [],
+    extras: ["watchdog"],
+  },
+  {
+    name: "bookworm, runs short, disk swap",
+    suite: "bookworm",
+    isShort: false,
+    options: { swap: "disk", swapMb: 1024 },
+    cells: [],
+    extras: ["watchdog"],
   },
 ];
