@@ -110,10 +110,14 @@ if (!hasSwap) {
   const storm = "while :; do find /usr /mnt/host/node_modules -xdev -type f -print0 | xargs -0 cat > /dev/null; done";
   others.push(spawn("sh", ["-c", storm], { stdio: "ignore", detached: true }));
 }
-// Grows in no box, some MB at a time, until little more than half of the line is left.
+// Grows in no box, some MB at a time, until less than the line is left; without swap it takes what comes free, too.
 const growth = `${BLOCK} const kept = []; const fs = require("node:fs");
   const left = () => Number(/MemAvailable:\\s+(\\d+)/.exec(fs.readFileSync("/proc/meminfo", "latin1"))[1]) / 1024;
-  setInterval(() => { if (left() > ${CRITICAL_MB - 20} && kept.length < 300) kept.push(Buffer.alloc(4194304, block)); }, 10);
+  let isGrowing = true;
+  setInterval(() => {
+    if (left() < ${CRITICAL_MB - 10}) isGrowing = ${String(!hasSwap)};
+    else if (isGrowing && kept.length < 300) kept.push(Buffer.alloc(4194304, block));
+  }, 10);
   setTimeout(() => process.exit(0), ${hasSwap ? 25_000 : 60_000});`;
 others.push(spawn(process.execPath, ["-e", growth], { stdio: "ignore", detached: true }));
 

@@ -121,6 +121,7 @@ fn what_was_pushed_out_must_have_room_to_come_back() {
     assert_eq!(clock.within(50, 90, &[old, new]), [Step::Pause(new)]);
     clock.plan.pages_are_leaving(new);
     assert_eq!(clock.within(3000, 90, &[old, new]), [], "writing to swap takes its time");
+    assert_eq!(clock.within(3000, 400, &[old, new]), [], "and what becomes free is the job's own");
     clock.plan.pages_have_left(new, 400 * MIB);
     assert_eq!(clock.within(10_000, 500, &[old, new]), [], "the 400 MB would be missing at once");
     assert_eq!(clock.within(100, 700, &[old, new]), [Step::Resume(new)]);

@@ -208,7 +208,9 @@ impl Plan {
         let is_alone = !paused.elders.iter().any(|elder| jobs.contains(elder));
         let needed = match paused.pages {
             Pages::Left { bytes } => self.reserve_bytes.saturating_add(bytes),
-            Pages::Stay | Pages::Leaving => self.reserve_bytes,
+            // What becomes free meanwhile is its own.
+            Pages::Leaving => u64::MAX,
+            Pages::Stay => self.reserve_bytes,
         };
         let patience = if paused.pages == Pages::Stay { PAUSE_HELPS_WITHIN } else { PAGE_OUT_HELPS_WITHIN };
         let is_over = self.spent(id) + stood >= self.pause_limit;
