@@ -14,8 +14,11 @@ export type Situation =
   | "in_container_with_bus"
   | "in_sandbox";
 
-/** What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, logins that come and go. */
-export type Extra = "greedy" | "logins";
+/**
+ * What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, runs that take turns, logins
+ * that come and go.
+ */
+export type Extra = "greedy" | "turns" | "logins";
 
 export interface Cell {
   situation: Situation;
@@ -53,7 +56,7 @@ const usual = (suite: Suite, isShort: boolean): Boot => ({
   isShort,
   options: {},
   cells: USUAL,
-  extras: ["logins"],
+  extras: ["turns", "logins"],
 });
 
 /** Every boot. The short matrix is what continuous integration runs. */
