@@ -66,6 +66,19 @@ export declare class SlotQueue {
 }
 
 /**
+ * A watchdog over the jobs on record in a runtime directory, on a thread of its own. One of a user acts at a
+ * time; the others stand by. `stop` ends it, and so does the end of this process: keep the object.
+ */
+export declare class Watchdog {
+  /** Starts the thread. */
+  static start(runtimeDir: string, rules: WatchdogRules): Watchdog
+  /** A descriptor with one JSON line an event, the caller's to close. */
+  get eventsFd(): number
+  /** Ends the thread and waits for it; a job that it had paused goes on. Stopping twice is fine. */
+  stop(): void
+}
+
+/**
  * Takes over jobs without a kernel limit whose starter is gone, now and once a second for as long as this
  * process lives: a thread each enforces the cap. Answers how many were taken over now.
  */
@@ -169,7 +182,10 @@ export interface JobSupervision {
 export interface JobView {
   /** Identity, as in the cgroup's name. */
   id: string
-  /** `running`, `orphaned` (its starter is gone) or `left_running` (its command has ended). */
+  /**
+   * `running`, `paused` (by the watchdog), `orphaned` (its starter is gone) or `left_running` (its command
+   * has ended).
+   */
   state: string
   /** How it is held. */
   mode: string
@@ -363,3 +379,21 @@ export declare function startJob(place: JobPlace, command: JobCommand, supervisi
 
 /** The version of this addon; the loader compares it with the package's. */
 export declare function version(): string
+
+/** When the watchdog acts. */
+export interface WatchdogRules {
+  /** Available memory below this is danger. */
+  criticalBytes: number
+  /** With so much available there is no lack of memory, whatever the machine's pressure says. */
+  reserveBytes: number
+  /** The agent waits for memory in this part of a second, percent. */
+  stalledPercent: number
+  /** Without pressure information: pages a second that had to be read again. */
+  refaultsPerS: number
+  /** How long a job may be paused, over all its pauses. */
+  pauseLimitMs: number
+  /** Say what would be done, and do nothing. */
+  observe: boolean
+  /** The agent, when it is in another cgroup than this process. */
+  agentPid: number | null
+}

@@ -16,9 +16,9 @@ export type Situation =
 
 /**
  * What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, runs that take turns, logins
- * that come and go.
+ * that come and go, a machine that runs short.
  */
-export type Extra = "greedy" | "turns" | "logins";
+export type Extra = "greedy" | "turns" | "logins" | "watchdog";
 
 export interface Cell {
   situation: Situation;
@@ -134,5 +134,21 @@ export const BOOTS: readonly Boot[] = [
     options: { swap: "disk", swapMb: 512 },
     cells: [],
     extras: ["greedy"],
+  },
+  {
+    name: "bookworm, runs short",
+    suite: "bookworm",
+    isShort: false,
+    options: {},
+    cells: [],
+    extras: ["watchdog"],
+  },
+  {
+    name: "bookworm, runs short, disk swap",
+    suite: "bookworm",
+    isShort: false,
+    options: { swap: "disk", swapMb: 1024 },
+    cells: [],
+    extras: ["watchdog"],
   },
 ];

@@ -29,6 +29,11 @@ test("what runs before and after a script counts", (t) => {
   t.true(inProject(pkg({ a: "echo a", posta: "jest" }), "npm run a").heavy);
 });
 
+test("each of these scripts has a shell of its own", (t) => {
+  t.false(inProject({ ...pkg({ a: "npm run b", b: "echo b", prea: "cd web" }) }, "npm run a").heavy);
+  t.true(inProject(pkg({ a: "echo a", prea: "echo 'a" }), "npm run a").heavy);
+});
+
 test("scripts that call scripts are followed, and end", (t) => {
   t.false(inProject(pkg({ a: "npm run b", b: "echo b" }), "npm run a").heavy);
   t.true(inProject(pkg({ a: "npm run b", b: "npm run a" }), "npm run a").heavy);
@@ -36,11 +41,27 @@ test("scripts that call scripts are followed, and end", (t) => {
 
 test("the directory that the words name is the one that is read", (t) => {
   const files = { "web/package.json": JSON.stringify({ scripts: { a: "echo a" } }) };
-  for (const command of ["cd web && npm run a", "npm --prefix web run a", "pnpm -C web a", "yarn --cwd web a"]) {
+  for (const command of [
+    "cd web && npm run a",
+    "command cd web && npm run a",
+    "npm --prefix web run a",
+    "pnpm -C web a",
+    "yarn --cwd web a",
+    "env -C web npm run a",
+    "sudo -D web npm run a",
+    "pnpm -C web exec npm run a",
+    "uv run --directory web npm run a",
+  ]) {
     t.false(inProject(files, command).heavy, command);
   }
   t.true(inProject(files, "npm run a").heavy);
-  t.true(inProject({ ...pkg({ a: "echo a" }) }, "npm run a --workspaces").heavy);
+  const elsewhere = [
+    "npm run a --workspaces",
+    "env -C web npm run a",
+    "npm explore x -- npm run a",
+    "chroot r npm run a",
+  ];
+  for (const command of elsewhere) t.true(inProject(pkg({ a: "echo a" }), command).heavy, command);
 });
 
 test("a name that is no script may be a program", (t) => {

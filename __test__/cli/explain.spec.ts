@@ -70,11 +70,32 @@ test("--batch answers each line in its order, bad ones too", async (t) => {
     .map((line) => JSON.parse(line) as Explanation & { error?: { code: string } });
   t.deepEqual(
     results.map(({ error, heavy }) => error?.code ?? heavy),
-    [true, "E_USAGE", "E_USAGE", "E_USAGE", "E_USAGE", true, false],
+    [true, false, "E_USAGE", "E_USAGE", "E_USAGE", "E_USAGE", true, false],
   );
   t.is(results[0]?.lightened, "make -j1");
-  t.is(results[5]?.lightened, "npm test");
+  t.is(results[1]?.command, "");
+  t.is(results[6]?.lightened, "npm test");
   t.is(code, 1);
+});
+
+test("rows fit into the terminal, and a broken command can be copied", async (t) => {
+  const text =
+    "cd web && npx jest --ci --coverage --verbose && echo 'quoted text is never broken, however long it may be' | tail -5";
+  const { stdout } = await runCli(["explain", "--cpus", "4", "--cap", "650", "--", text], { env: { COLUMNS: "80" } });
+  for (const line of stdout.split("\n")) t.true(line.length <= 80, line);
+  const shown = /^command {3}([\s\S]*?)^because/m.exec(stdout)?.[1] ?? "";
+  t.is(shown.trimEnd().replaceAll(/\\\n {10}/g, ""), text);
+  const narrow = await runCli(["explain", "--", "docker build ."], { env: { COLUMNS: "40" } });
+  for (const line of narrow.stdout.split("\n")) t.true(line.length <= 40, line);
+});
+
+test("a directory that is not there is told", async (t) => {
+  for (const words of [["--", "ls"], ["--batch"]]) {
+    const { code, stderr, stdout } = await runCli(["explain", "--cwd", "/no/such/directory", ...words]);
+    t.is(code, 2);
+    t.regex(stderr, /--cwd: there is no directory \/no\/such\/directory \[E_USAGE\]/);
+    t.is(stdout, "");
+  }
 });
 
 test("wrong usage ends with 2 and says what is wanted", async (t) => {

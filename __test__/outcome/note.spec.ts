@@ -5,6 +5,7 @@ import type { Mode } from "../../src/modes/mode.js";
 import { describeWork } from "../../src/outcome/next-step.js";
 import { buildNote, quote, type NoteContext } from "../../src/outcome/note.js";
 import { buildReport } from "../../src/outcome/report.js";
+import type { WatchdogCause, WatchdogMark } from "../../src/watchdog/events.js";
 
 const MB = 1024 * 1024;
 
@@ -117,9 +118,21 @@ test("a heap that V8 says is full is told from the last lines, whatever the exit
   t.regex(note, /ran out of Node's heap under its 300 MB cap.*210 MB here.*Next: run one test file/);
 });
 
+const marked = (cause: WatchdogCause): WatchdogMark => ({
+  handling: "stopped",
+  cause,
+  available_bytes: 61 * MB,
+  critical_bytes: 96 * MB,
+});
+
 test("a stop by the watchdog says what was short and who was spared", (t) => {
-  const note = noteFor({ ending: { signal: 15 }, watchdog: { available_mb: 61 } }) ?? "";
+  const note = noteFor({ ending: { signal: 15 }, watchdog: marked("available") }) ?? "";
   t.regex(note, /stopped by headroom's watchdog: the machine had only 61 MB.*older jobs were not touched.*Next: wait/);
+  const stalled = noteFor({ ending: { signal: 9 }, watchdog: marked({ stalled: 55 }) }) ?? "";
+  t.regex(stalled, /waited for memory in 55 % of the last second, with 61 MB left/);
+  const refaults = noteFor({ ending: { signal: 9 }, watchdog: marked({ refaults: 3000 }) }) ?? "";
+  t.regex(refaults, /read 3000 pages a second again/);
+  t.is(noteFor({ ending: { exit_code: 0 }, watchdog: marked("available") }), undefined, "told to end, it ended well");
 });
 
 test("a time limit is told as one", (t) => {

@@ -40,6 +40,27 @@ for (const [name, [text, runs]] of Object.entries(CASES)) {
   test(name, (t) => t.deepEqual(runsOf(text), runs));
 }
 
+const nested = (count: number, text: string): string =>
+  count === 0 ? text : `bash -c '${nested(count - 1, text).replaceAll("'", "'\\''")}'`;
+
+/** Functions that call each other in a chain. */
+const calls = (count: number): string =>
+  `${Array.from({ length: count }, (_, index) => `f${index}() { f${index + 1}; }`).join("; ")}; f${count}() { a; }; f0`;
+
+test("where reading ends, that is told", (t) => {
+  for (const text of ["eval ".repeat(12), "timeout 1 ".repeat(20), "env nice ".repeat(10)]) {
+    t.regex(readText(`${text}a`).problem ?? "", /the rest was not read/, text);
+  }
+  t.regex(readText(nested(10, "a")).problem ?? "", /more than 8 deep/);
+  t.regex(readText(calls(40)).problem ?? "", /functions that call each other/);
+  t.regex(readText(`bash -c "${"a ".repeat(60_000)}${"$(b)".repeat(501)}"`).problem ?? "", /not read/);
+  for (const text of ["eval ".repeat(8), "timeout 1 ".repeat(16)]) t.is(readText(`${text}a`).problem, undefined, text);
+  t.is(readText(nested(6, "a")).problem, undefined);
+  t.deepEqual(runsOf(nested(6, "a")), ["a"]);
+  t.is(readText(calls(20)).problem, undefined);
+  t.is(readText("f() { a; f; }; f").problem, undefined);
+});
+
 const cwds = (text: string): (string | undefined)[] => readText(text, "/p").runs.map(({ cwd }) => cwd);
 
 const editable = (text: string): boolean[] => readText(text).runs.map((run) => run.editable);

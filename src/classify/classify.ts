@@ -14,6 +14,7 @@ import type { Patterns } from "./patterns.js";
 import { noFiles, type ProjectFiles } from "./scripts/files.js";
 import { packageScript } from "./scripts/package-json.js";
 import { justRecipe, makeRecipe } from "./scripts/recipes.js";
+import type { ScriptPart } from "./scripts/script-part.js";
 
 export interface ClassifyOptions {
   /** Where the text would run; without it no script is looked up. */
@@ -31,6 +32,8 @@ export interface HeavyRun {
   script: ScriptContents | undefined;
   /** It works in a process tree that is not ours. */
   elsewhere: boolean;
+  /** The number of workers that a file of the project gives it. */
+  inFile: string | undefined;
   why: string;
 }
 
@@ -119,49 +122,75 @@ const judgeRun = (outer: Run, options: ClassifyOptions, depth: number): RunJudge
   return judgeScript(run, judged, options, depth);
 };
 
-const heavyRun = (run: Run, work: HeavyWork, script?: ScriptContents): HeavyRun => ({
+const heavyRun = (run: Run, work: HeavyWork, options: ClassifyOptions, script?: ScriptContents): HeavyRun => ({
   run,
   work,
   kind: run.elsewhere === "container" ? "container" : work.kind,
   script,
   elsewhere: run.elsewhere !== undefined || work.entry.elsewhere === true,
+  inFile: workersInFile(run, work, options),
   why: work.why,
 });
+
+const workersInFile = (run: Run, work: HeavyWork, { files = noFiles }: ClassifyOptions): string | undefined => {
+  const [name, pattern] = work.entry.workers?.elsewhere?.file ?? [];
+  if (name === undefined || pattern === undefined) return undefined;
+  const directory = directoryOf(run, work);
+  return directory === undefined ? undefined : pattern.exec(files.read(directory, name) ?? "")?.[1];
+};
 
 /** A script runner is light when its script is at hand and light. */
 const judgeScript = (run: Run, work: HeavyWork, options: ClassifyOptions, depth: number): RunJudgement => {
   const { script } = work.entry;
-  if (script === undefined || depth > DEEPEST_SCRIPT) return { verdict: "heavy", found: heavyRun(run, work) };
+  if (script === undefined || depth > DEEPEST_SCRIPT) return { verdict: "heavy", found: heavyRun(run, work, options) };
   const operand = work.operands[0];
   const name = script.name ?? operand?.value;
-  const text = name === undefined && script.file === "package.json" ? undefined : scriptText(run, work, name, options);
-  if (text === undefined) {
+  const parts =
+    name === undefined && script.file === "package.json" ? undefined : scriptParts(run, work, name, options);
+  if (parts === undefined) {
     if (script.orProgram && script.name === undefined && operand !== undefined)
       return judgeProgram(run, work, operand.index, options, depth);
-    return { verdict: "heavy", found: heavyRun(run, work) };
+    return { verdict: "heavy", found: heavyRun(run, work, options) };
   }
-  const cwd = directoryOf(run, work);
-  const inner = readText(text, cwd);
-  const judged = inner.runs.map((found) => judgeRun(found, { ...options, cwd }, depth + 1));
-  if (inner.problem === undefined && judged.every(({ verdict }) => verdict === "light")) return { verdict: "light" };
-  const runs = judged.flatMap((found) => (found.verdict === "heavy" ? [found.found] : []));
-  const lastRun = inner.runs.at(-1);
-  const last = judged.at(-1);
-  // npm puts the words behind the script's text, so they reach its last command only when it ends the text.
-  const isLast =
-    last?.verdict === "heavy" &&
-    (lastRun?.at ?? -1) >= 0 &&
-    lastRun !== undefined &&
-    lastRun.simple.end === text.trimEnd().length &&
-    !text.includes("\n") &&
-    inner.problem === undefined;
+  const inside = { ...options, cwd: directoryOf(run, work) };
+  const judged = parts.map((part) => judgePart(part, inside, depth + 1));
+  if (judged.every(({ isLight }) => isLight)) return { verdict: "light" };
+  const runs = judged.flatMap((part) => part.runs);
   const why =
     runs.length > 0
       ? `${work.why}; its script runs ${runs.map((found) => commandName(found.run.words[0]?.value ?? "")).join(", ")}`
       : work.why;
-  const contents: ScriptContents = { runs, takesWords: isLast && last.verdict === "heavy" ? last.found : undefined };
-  return { verdict: "heavy", found: { ...heavyRun(run, work, contents), why } };
+  const takesWords = judged.find((part) => part.takesWords !== undefined)?.takesWords;
+  return { verdict: "heavy", found: { ...heavyRun(run, work, options, { runs, takesWords }), why } };
 };
+
+interface JudgedPart extends ScriptContents {
+  isLight: boolean;
+}
+
+const judgePart = (part: ScriptPart, options: ClassifyOptions, depth: number): JudgedPart => {
+  const { runs: found, problem } = readText(part.text, options.cwd);
+  const judged = found.map((run) => judgeRun(run, options, depth));
+  const last = judged.at(-1);
+  const lastRun = found.at(-1);
+  const takesWords =
+    part.takesWords &&
+    problem === undefined &&
+    last?.verdict === "heavy" &&
+    lastRun !== undefined &&
+    ends(part, lastRun)
+      ? last.found
+      : undefined;
+  return {
+    isLight: problem === undefined && judged.every(({ verdict }) => verdict === "light"),
+    runs: judged.flatMap((run) => (run.verdict === "heavy" ? [run.found] : [])),
+    takesWords,
+  };
+};
+
+/** What is put behind the text becomes words of this program. */
+const ends = ({ text }: ScriptPart, { at, words, simple, editable }: Run): boolean =>
+  editable && at >= 0 && at + words.length === simple.words.length && /^[ \t]*$/.test(text.slice(simple.end));
 
 /** `yarn jest`: no script of that name, so the program of a package. */
 const judgeProgram = (
@@ -172,7 +201,7 @@ const judgeProgram = (
   depth: number,
 ): RunJudgement => {
   const word = run.words[index];
-  if (word === undefined) return { verdict: "heavy", found: heavyRun(run, work) };
+  if (word === undefined) return { verdict: "heavy", found: heavyRun(run, work, options) };
   const value = word.value;
   if (/\.[cm]?[jt]sx?$/.test(value) || /^\.{0,2}\//.test(value)) return { verdict: "unknown" };
   const program: Run = {
@@ -184,7 +213,7 @@ const judgeProgram = (
   const judged = judgeRun(program, options, depth + 1);
   return judged.verdict === "heavy" || toolNamed(commandName(value)) !== undefined
     ? judged
-    : { verdict: "heavy", found: heavyRun(run, work) };
+    : { verdict: "heavy", found: heavyRun(run, work, options) };
 };
 
 const directoryOf = (run: Run, work: HeavyWork): string | undefined => {
@@ -199,19 +228,19 @@ const directoryOf = (run: Run, work: HeavyWork): string | undefined => {
   return directory;
 };
 
-const scriptText = (
+const scriptParts = (
   run: Run,
   work: HeavyWork,
   name: string | undefined,
   { files = noFiles }: ClassifyOptions,
-): string | undefined => {
+): ScriptPart[] | undefined => {
   const directory = directoryOf(run, work);
   const elsewhere = optionNames(work.entry.elsewhereOptions);
   const { script } = work.entry;
   if (directory === undefined || script === undefined || run.elsewhere !== undefined) return undefined;
   if (work.scanned.options.some((option) => elsewhere.has(option.name))) return undefined;
   if (script.file === "package.json")
-    return name === undefined || !isKnown(name) ? undefined : packageScript(files, directory, name);
+    return name === undefined || !isKnown(name) ? undefined : packageScript(files, directory, name, script.wordless);
   const targets = work.operands.map(({ value }) => value).filter((value) => !/^[A-Za-z_]\w*\+?[:?]?=/.test(value));
   if (!targets.every(isKnown)) return undefined;
   const text = script.file === "Makefile" ? makefile(files, directory) : justfile(files, directory);
@@ -219,7 +248,7 @@ const scriptText = (
   const recipe = script.file === "Makefile" ? makeRecipe : justRecipe;
   const asked = targets.length === 0 ? [undefined] : script.file === "justfile" ? targets.slice(0, 1) : targets;
   const recipes = asked.map((target) => recipe(text, target));
-  return recipes.every((found) => found !== undefined) ? recipes.join("\n") : undefined;
+  return recipes.every((found) => found !== undefined) ? [{ text: recipes.join("\n"), takesWords: false }] : undefined;
 };
 
 const makefile = (files: ProjectFiles, directory: string): string | undefined =>

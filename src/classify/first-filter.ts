@@ -9,6 +9,8 @@ import { moduleNames, TOOLS } from "../tools/lookup.js";
 const FAMILY_PHRASES = ["create-", "/create"];
 /** Python's tools come with its version behind. */
 const VERSIONED = ["pip", "nosetests", "pytest", "coverage"];
+/** One letter is in too many commands: what always stands beside it (`R CMD check`). */
+const BESIDE_SHORT = ["cmd"];
 /** Module names that are everyday words: `python -m build`. */
 const EVERYDAY = new Set(["build", "robot", "invoke", "notebook", "green", "ward", "trial", "nose", "accelerate"]);
 
@@ -20,10 +22,14 @@ const isTelling = (needs: string | undefined): needs is string =>
   needs !== undefined && needs.split(" ").every((flag) => /^--\w{4}/.test(flag));
 
 const words = (): string[] => {
-  const names = TOOLS.filter(({ needs }) => !isTelling(needs)).flatMap(({ names: all }) => all.split(" "));
+  const names = TOOLS.filter(({ needs }) => !isTelling(needs))
+    .flatMap(({ names: all }) => all.split(" "))
+    .filter((name) => name.length > 1);
   const modules = moduleNames().filter((name) => !EVERYDAY.has(name));
   const versioned = VERSIONED.flatMap((name) => [`${name}2`, `${name}3`]);
-  return [...new Set([...names, ...modules, ...versioned].map((name) => name.toLowerCase()))].toSorted();
+  return [
+    ...new Set([...names, ...BESIDE_SHORT, ...modules, ...versioned].map((name) => name.toLowerCase())),
+  ].toSorted();
 };
 
 /** Pieces of text that make a command worth a look although no word of it is a tool's name. */

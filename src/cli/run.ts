@@ -20,6 +20,7 @@ import { buildNote, quote } from "../outcome/note.js";
 import { buildReport, exitCodeOf, type HeadroomReport } from "../outcome/report.js";
 import { JobDiary } from "../run/diary.js";
 import { runTurn } from "../run/turn.js";
+import { watchRun } from "../run/watch.js";
 import { resolveSettings } from "../settings/auto.js";
 import { loadSettings } from "../settings/load.js";
 import { quoteWords } from "../shell/quote.js";
@@ -43,6 +44,9 @@ export interface RunOptions {
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
 const REFUSED = 75;
+
+const PAUSED = "paused by the watchdog: memory is short. It goes on when an older job has ended or memory is free.";
+const RESUMED = "goes on: there is room again.";
 
 /** Runs the command and answers the exit code to end with. */
 export const runCommand = async (words: string[], options: RunOptions): Promise<number> => {
@@ -72,7 +76,12 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
     const would = settings.lighten ? lightened(native, words, source, classified, capMb) : undefined;
     diary.write({ event: "observe", cap_mb: capMb, ...(would === undefined ? {} : { lightened: would.changes }) });
     diary.problems.forEach(warn);
-    return runLikeThis(words, options, reportFile);
+    const { path } = native.runtimeDirectory();
+    const watch = { native, runtimeDir: path, resolved, environment: process.env, observe: true, warn };
+    const guard = watchRun(watch);
+    const code = await runLikeThis(words, options, reportFile);
+    await guard.stop();
+    return code;
   }
 
   const probed = probeModes(native);
@@ -133,10 +142,17 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
     runtimeDir,
     collectsOrphans: true,
     signals,
+    onEvent: (event) => {
+      if (event.event === "paused" && !options.json) say(event.paused ? PAUSED : RESUMED);
+    },
   };
+  const guard = watchRun({ native, runtimeDir, resolved, environment: process.env, observe: false, warn });
   const job = startJob(native, modes, request);
   job.warnings.forEach(warn);
-  if (!job.started) return explainFailedStart(job);
+  if (!job.started) {
+    await guard.stop();
+    return explainFailedStart(job);
+  }
   diary.write({
     event: "started",
     job: job.id,
@@ -148,6 +164,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
 
   const ended = await job.ended;
   turn.place?.leave();
+  await guard.stop();
   if (!ended) throw new HeadroomError("E_NATIVE_CALL", "the job's supervision ended without a result");
   const report = buildReport({ memoryMb, swapMb, mode: job.mode }, ended);
   if (queuedS > 0) report.queued_s = queuedS;

@@ -30,6 +30,10 @@ export interface HeadroomEvent {
   kind?: string;
   mode?: string;
   job?: string;
+  /** What the watchdog did: `pause`, `push_out`, `resume`, `terminate` or `kill`. */
+  action?: string;
+  /** What the machine had left then. */
+  available_mb?: number;
   cap_mb?: number;
   peak_mb?: number;
   queued_s?: number;

@@ -37,6 +37,8 @@ const FACTS: Record<Exclude<keyof HeadroomEvent, "event" | "pid">, (value: unkno
   killed_by: isText,
   lightened: isTexts,
   reason: isText,
+  action: isText,
+  available_mb: isNumber,
 };
 
 const parseLine = (line: string): LoggedEvent | undefined => {

@@ -1,5 +1,6 @@
 /** Reads the lines that a job's native thread writes. The wire form is defined in crates/headroom-core/src/job/events.rs. */
-import { Socket } from "node:net";
+import { readJsonLines } from "../json-lines.js";
+import type { WatchdogMark } from "../watchdog/events.js";
 
 /** A process that was killed for lack of memory. */
 export interface VictimEvent {
@@ -22,14 +23,16 @@ export interface EndedEvent {
   ended_by_signal: number | null;
   /** Somebody stopped systemd's unit that held the job. */
   pool_stopped: boolean;
-  /** The watchdog stopped it; what the machine had left then. */
-  watchdog?: { available_mb: number } | null;
+  /** The watchdog stopped it. */
+  watchdog?: WatchdogMark | null;
   took_ms: number;
 }
 
 export type JobEvent =
   | ({ event: "cap_kill" } & VictimEvent)
   | { event: "oom_kill"; count: number }
+  /** The watchdog, maybe another process's, lets the job stand still, or go on. */
+  | { event: "paused"; paused: boolean }
   | ({ event: "ended" } & EndedEvent);
 
 /**
@@ -40,22 +43,10 @@ export const followJob = async (
   eventsFd: number,
   onEvent: (event: JobEvent) => void = () => {},
 ): Promise<EndedEvent | undefined> => {
-  const socket = new Socket({ fd: eventsFd, readable: true, writable: false });
-  socket.setEncoding("utf8");
-  let rest = "";
   let ended: EndedEvent | undefined;
-  try {
-    for await (const chunk of socket) {
-      const lines = (rest + String(chunk)).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        const event = JSON.parse(line) as JobEvent;
-        if (event.event === "ended") ended = event;
-        onEvent(event);
-      }
-    }
-  } catch {
-    // A broken socket ends the stream; what has been read counts.
-  }
+  await readJsonLines<JobEvent>(eventsFd, (event) => {
+    if (event.event === "ended") ended = event;
+    onEvent(event);
+  });
   return ended;
 };

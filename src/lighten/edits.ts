@@ -11,7 +11,7 @@ export type Change =
   | { at: "insert"; simple: SimpleCommand; index: number; sources: string[] }
   /** The value of the assignment at `index`. */
   | { at: "assignment"; simple: SimpleCommand; index: number; source: string; value: string | undefined }
-  /** A new assignment before the command. */
+  /** A new assignment before the command, behind those that are there: none of them sees it. */
   | { at: "prefix"; simple: SimpleCommand; source: string };
 
 interface TextEdit {
@@ -54,8 +54,11 @@ const toEdit = (text: string, change: Change): TextEdit => {
       const { pos, end } = assignments[change.index]?.value ?? { pos: start, end: start };
       return { pos, end, text: change.source };
     }
-    case "prefix":
+    case "prefix": {
+      const last = assignments.at(-1)?.value;
+      if (last !== undefined) return { pos: last.end, end: last.end, text: ` ${change.source}` };
       return { pos: start, end: start, text: `${change.source} ` };
+    }
   }
 };
 
@@ -98,7 +101,7 @@ const expectedParts = (
     else assignments[change.index] = `${simple.assignments[change.index]?.name}=${change.source}`;
   }
   const flat = words.flatMap((sources, index) => [...(inserted.get(index) ?? []), ...sources]);
-  return [...prefixes, ...assignments, "\0", ...flat, ...(inserted.get(words.length) ?? [])];
+  return [...assignments, ...prefixes, "\0", ...flat, ...(inserted.get(words.length) ?? [])];
 };
 
 const isAsIntended = (

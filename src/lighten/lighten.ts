@@ -8,8 +8,9 @@ import type { WorkerOption, WorkerVariable } from "../tools/schema.js";
 import { applyChanges, type Change } from "./edits.js";
 import { capHeap, type Lightened } from "./heap.js";
 import { affordsAll, heapMb, workersFor, type Affordable } from "./limits.js";
+import { isReplaceable } from "./replaceable.js";
 import { changeAssignment, heldBy, numberIn, setVariable } from "./variables.js";
-import { findWorkers, replaceWorkers, writeWorkers, type GivenWorkers } from "./workers.js";
+import { countOf, findWorkers, replaceWorkers, writeWorkers, type Counts, type GivenWorkers } from "./workers.js";
 
 export interface LightenOptions extends Affordable {
   /** The environment that the text will run in, as far as it is known. */
@@ -77,9 +78,11 @@ const planVariables = (found: HeavyRun, options: LightenOptions): [string, Light
     if (workers === undefined || workers >= options.cpus) continue;
     for (const variable of source.work.entry.variables ?? []) {
       const option = workerOption(source);
+      const names = variable.options === undefined ? undefined : optionNames(variable.options);
       const isTold =
-        givenWorkers(source, options.cpus).length > 0 || (option !== undefined && isSerial(source.run.words, option));
-      if (!variable.always && isTold) continue;
+        givenWorkers(source, options).some((given) => names?.has(given.option) ?? true) ||
+        (option !== undefined && isSerial(source.run.words, option));
+      if (isTold) continue;
       const lightened = planVariable(found.run, variable, workers, options);
       if (lightened !== undefined) planned.push([variable.name, lightened]);
     }
@@ -99,7 +102,9 @@ const planVariable = (
   if (held?.where === "inner" || (count !== undefined && count <= Number(value))) return undefined;
   const change =
     held?.where === "command"
-      ? changeAssignment(run, held.assignment, () => value, value)
+      ? isReplaceable(held.assignment.value.source)
+        ? changeAssignment(run, held.assignment, () => value, value)
+        : undefined
       : setVariable(run, name, { inherits: value, plain: value });
   return change === undefined ? undefined : { changes: [change], lines: [`set ${name}=${value}`] };
 };
@@ -122,11 +127,44 @@ const workerOption = ({ work, run }: HeavyRun): WorkerOption | undefined => {
   return optionNames(option.only).has(run.words[work.subcommandAt]?.value ?? "") ? option : undefined;
 };
 
-const givenWorkers = (found: HeavyRun, cpus: number): GivenWorkers[] => {
+const givenWorkers = (found: HeavyRun, options: LightenOptions): GivenWorkers[] => {
   const option = workerOption(found);
   if (option === undefined) return [];
   const { until } = zoneOf(found);
-  return findWorkers(found.run.words, 1, until, option, cpus);
+  return findWorkers(found.run.words, 1, until, option, countsFor([found.run], option, options));
+};
+
+/** `runs` are the program itself and those it is started by. */
+const countsFor = (runs: readonly Run[], { allVariable }: WorkerOption, options: LightenOptions): Counts => {
+  const { cpus, environment = {} } = options;
+  const held = allVariable === undefined ? [] : runs.map((run) => heldBy(run, allVariable, environment));
+  const count = held.map((found) => (found === undefined ? undefined : numberIn(found.value)));
+  return { cpus, all: count.find((number) => number !== undefined) ?? cpus };
+};
+
+/** What the pattern's group holds; empty where it has nothing, `undefined` where the pattern is not found. */
+const matched = (text: string, pattern: RegExp): string | undefined => pattern.exec(text)?.slice(1, 2).join("");
+
+/** The lowest number of workers that is told in another way than by the option; `undefined` when there is none. */
+const toldElsewhere = (
+  found: HeavyRun,
+  runs: readonly Run[],
+  option: WorkerOption,
+  options: LightenOptions,
+): number | undefined => {
+  if (option.elsewhere === undefined) return undefined;
+  const { variables, pattern, words } = option.elsewhere;
+  const counts = countsFor(runs, option, options);
+  const texts = runs.flatMap((run) =>
+    [...optionNames(variables)].map((name) => heldBy(run, name, options.environment ?? {})?.value),
+  );
+  const values = [
+    ...texts.map((text) => (text === undefined || pattern === undefined ? text : matched(text, pattern))),
+    ...(words === undefined ? [] : found.run.words.map(({ value }) => matched(value, words))),
+    found.inFile,
+  ];
+  const told = values.flatMap((value) => (value === undefined ? [] : [countOf(value, option, counts) ?? Infinity]));
+  return told.length === 0 ? undefined : Math.min(...told);
 };
 
 const isSerial = (words: readonly ShellWord[], option: WorkerOption): boolean => {
@@ -146,27 +184,27 @@ const planWorkers = (found: HeavyRun, options: LightenOptions): Lightened | unde
   if (option === undefined || workers === undefined) return undefined;
   const { until } = zoneOf(found);
   if (isSerial(found.run.words.slice(0, until), option)) return undefined;
-  const given = givenWorkers(found, options.cpus);
+  const given = givenWorkers(found, options);
   if (given.length > 0) return lowerGiven(found.run, given, option, workers);
-  if (option.add === undefined || workers >= options.cpus || isOpen(found, until)) return undefined;
-  const held =
-    option.variable === undefined ? undefined : heldBy(found.run, option.variable, options.environment ?? {});
-  const count = held === undefined ? undefined : numberIn(held.value);
-  if (count !== undefined && count <= workers) return undefined;
-  // npm takes options for itself, unless they stand behind `--`.
-  const { run } = found;
-  const isNpms =
-    run.wrappers.at(-1) === "npm" && !run.simple.words.slice(0, run.at).some(({ value }) => value === "--");
-  if (isNpms) return undefined;
-  const index = option.add === "end" ? until : found.work.subcommandAt + 1;
+  const told = toldElsewhere(found, [found.run], option, options);
+  const add = option.add ?? (told === undefined ? undefined : "end");
+  if (add === undefined || workers >= options.cpus || isOpen(found, until)) return undefined;
+  if (told !== undefined && told <= workers) return undefined;
+  if (isNpms(found.run)) return undefined;
+  const index = add === "end" ? until : found.work.subcommandAt + 1;
   return insertWords(found.run, index, writeWorkers(option, workers), nameOf(found.run), workers);
 };
+
+/** npm takes options for itself, unless they stand behind `--`. */
+const isNpms = ({ wrappers, simple, at }: Run): boolean =>
+  wrappers.at(-1) === "npm" && !simple.words.slice(0, at).some(({ value }) => value === "--");
 
 /** The tool behind a script is told its workers behind the script's own words. */
 const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened | undefined => {
   const inner = found.script?.takesWords;
   const { run, work } = found;
   if (inner === undefined || inner.script !== undefined || work.entry.script === undefined) return undefined;
+  if (isNpms(inner.run)) return undefined;
   const option = workerOption(inner);
   const workers = workersOf(inner, options);
   if (option === undefined || workers === undefined) return undefined;
@@ -183,14 +221,16 @@ const planScriptWorkers = (found: HeavyRun, options: LightenOptions): Lightened 
     Math.min(first, end),
     Math.min(dashes ? end : ownDashes, end),
     option,
-    options.cpus,
+    countsFor([inner.run, run], option, options),
   );
   if (isSerial(handed, option)) return undefined;
   if (given.length > 0) return lowerGiven(run, given, option, workers, nameOf(inner.run));
   // Given in the script itself: a second one could contradict it.
-  if (givenWorkers(inner, options.cpus).length > 0 || isSerial(inner.run.words, option)) return undefined;
-  if (option.add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length)
-    return undefined;
+  if (givenWorkers(inner, options).length > 0 || isSerial(inner.run.words, option)) return undefined;
+  const told = toldElsewhere(inner, [inner.run, run], option, options);
+  if (told !== undefined && told <= workers) return undefined;
+  const add = option.add ?? (told === undefined ? undefined : "end");
+  if (add !== "end" || workers >= options.cpus || inner.work.scanned.zoneEnd < inner.run.words.length) return undefined;
   if (isOpen(inner, inner.run.words.length) || handed.some(isSplit)) return undefined;
   const words = writeWorkers(option, workers);
   return insertWords(
@@ -258,6 +298,7 @@ const lowerGiven = (
     const own = run.words[index];
     const apart = valueIndex !== undefined && valueIndex !== index ? run.words[valueIndex] : undefined;
     if (own === undefined || !own.exact || apart?.exact === false) continue;
+    if (!isReplaceable(own.source) || (apart !== undefined && !isReplaceable(apart.source))) continue;
     if (lines.length > 0 && workers === 1 && option.writeOne !== undefined) {
       // The words for one worker stand there already.
       for (const at of new Set([index, valueIndex ?? index])) {

@@ -37,6 +37,8 @@ export const changeAssignment = (
 ): Change | undefined => {
   const { simple } = run;
   const index = simple.assignments.findIndex((found) => found.value.pos === assignment.value.pos);
+  if (index >= 0 && (run.fixed.has(assignment.name) || isRead(assignment.name, simple.assignments.slice(index + 1))))
+    return undefined;
   if (index >= 0)
     return { at: "assignment", simple, index, source: toSource(simple.assignments[index]?.value.source ?? ""), value };
   // A word of `env` or `cross-env`: NAME=value as one word.
@@ -47,6 +49,10 @@ export const changeAssignment = (
   return { at: "word", simple, index: word, source: head + toSource(source.slice(head.length)) };
 };
 
+/** Later assignments of the same command see the earlier ones: `A=1 B=$A`, and `B=$(printenv A)` as well. */
+const isRead = (name: string, later: readonly Assignment[]): boolean =>
+  later.some(({ value: { source } }) => new RegExp(`\\b${name}\\b|\\$\\(|\`|\\$\\{!`).test(source));
+
 /** The change that sets a variable which is not set at the command; `undefined` where it would not arrive. */
 export const setVariable = (
   run: Run,
@@ -55,6 +61,10 @@ export const setVariable = (
 ): Change | undefined => {
   const { variables: place, simple } = run;
   if (place === undefined) return undefined;
+  // bash gives no value to a variable that is read only.
+  if (place.at === "prefix" && run.fixed.has(name)) return undefined;
+  // An inner text may do something else with it.
+  if (run.at < 0 && simple.words.some(({ source: text }) => new RegExp(`\\b${name}\\b`).test(text))) return undefined;
   const text = `${name}=${place.inherits ? source.inherits : source.plain}`;
   if (place.at === "prefix") return { at: "prefix", simple, source: text };
   return { at: "insert", simple, index: place.before, sources: [text] };

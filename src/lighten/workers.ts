@@ -19,8 +19,18 @@ const LONG = /^--/;
 /** Expansions that give a number of processors or jobs. */
 const COUNTS = /nproc|getconf|hw\.|cpu|core|jobs|proc|^\$\(\(/i;
 
+export interface Counts {
+  cpus: number;
+  /** What the words that mean all of them stand for. */
+  all: number;
+}
+
 /** How many workers a value stands for. */
-const countOf = (value: string, { one, all }: WorkerOption, cpus: number): number | undefined => {
+export const countOf = (
+  value: string,
+  { one, all }: WorkerOption,
+  { cpus, all: whole }: Counts,
+): number | undefined => {
   if (value.includes(UNKNOWN)) return Infinity;
   if (/^\d{1,9}$/.test(value)) return Number(value) === 0 && one !== "0" ? Infinity : Number(value);
   if (/^-\d{1,9}$/.test(value)) return Infinity;
@@ -28,7 +38,7 @@ const countOf = (value: string, { one, all }: WorkerOption, cpus: number): numbe
   if (percent !== undefined) return Math.max(1, Math.floor((cpus * Number(percent)) / 100));
   const [, perCore] = /^(\d{1,3}(?:\.\d{1,3})?)C$/.exec(value) ?? [];
   if (perCore !== undefined) return Math.max(1, Math.floor(cpus * Number(perCore)));
-  return all !== undefined && all.split(" ").includes(value) ? cpus : undefined;
+  return all !== undefined && all.split(" ").includes(value) ? whole : undefined;
 };
 
 /** Every worker option in `words[from..until)`. */
@@ -37,12 +47,12 @@ export const findWorkers = (
   from: number,
   until: number,
   option: WorkerOption,
-  cpus: number,
+  counts: Counts,
 ): GivenWorkers[] => {
   const found: GivenWorkers[] = [];
   const names = option.options.split(" ");
   for (let index = from; index < until; index += 1) {
-    const given = readWorkers(words, index, until, names, option, cpus);
+    const given = readWorkers(words, index, until, names, option, counts);
     if (given === undefined) continue;
     found.push(given);
     index = given.valueIndex ?? index;
@@ -56,27 +66,29 @@ const readWorkers = (
   until: number,
   names: readonly string[],
   option: WorkerOption,
-  cpus: number,
+  counts: Counts,
 ): GivenWorkers | undefined => {
   const { value } = words[index] ?? { value: "" };
   for (const name of names) {
-    if (value === name) return separate(words, index, until, name, option, cpus);
+    if (value === name) return separate(words, index, until, name, option, counts);
     for (const joint of ["=", ":"]) {
       if (!value.startsWith(name + joint)) continue;
-      const count = countOf(value.slice(name.length + 1), option, cpus);
+      const count = countOf(value.slice(name.length + 1), option, counts);
       return { option: name, index, valueIndex: index, joint, count };
     }
     if (LONG.test(name)) continue;
     // `-j8`, and for a tool whose other options are single letters `-kj8`.
     const letter = name.slice(1);
-    const cluster = option.optionalValue && letter.length === 1 ? `[^CfIWolEODj\\d\\W]*?${letter}` : letter;
+    const before = option.letters ? `[${option.letters}]` : option.optionalValue ? "[^CfIWolEODj\\d\\W]" : undefined;
+    const cluster = before !== undefined && letter.length === 1 ? `${before}*?${letter}` : letter;
+    const named = (option.all ?? "auto").replaceAll(" ", "|");
     const [, letters, attached] =
-      new RegExp(`^(-${cluster})(\\d[\\dC.%]*|auto|logical|.*${UNKNOWN}.*)$`, "s").exec(value) ?? [];
+      new RegExp(`^(-${cluster})(\\d[\\dC.%]*|${named}|.*${UNKNOWN}.*)$`, "s").exec(value) ?? [];
     if (letters !== undefined && attached !== undefined) {
-      return { option: letters, index, valueIndex: index, joint: "", count: countOf(attached, option, cpus) };
+      return { option: letters, index, valueIndex: index, joint: "", count: countOf(attached, option, counts) };
     }
-    if (cluster !== letter && new RegExp(`^-[^CfIWolEODj\\d\\W]+${letter}$`).test(value)) {
-      return separate(words, index, until, value, option, cpus);
+    if (cluster !== letter && new RegExp(`^-${before}+${letter}$`).test(value)) {
+      return separate(words, index, until, value, option, counts);
     }
   }
   return undefined;
@@ -88,7 +100,7 @@ const separate = (
   until: number,
   name: string,
   option: WorkerOption,
-  cpus: number,
+  counts: Counts,
 ): GivenWorkers => {
   const next = index + 1 < until ? words[index + 1] : undefined;
   const isValue =
@@ -99,7 +111,7 @@ const separate = (
       (next.value === UNKNOWN && (!option.numberOnly || COUNTS.test(next.source))) ||
       (option.all ?? "").split(" ").includes(next.value));
   if (!isValue || next === undefined) return { option: name, index, valueIndex: undefined, joint: "", count: Infinity };
-  return { option: name, index, valueIndex: index + 1, joint: "", count: countOf(next.value, option, cpus) };
+  return { option: name, index, valueIndex: index + 1, joint: "", count: countOf(next.value, option, counts) };
 };
 
 /** How the option is written for so many workers. */

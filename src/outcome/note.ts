@@ -4,6 +4,7 @@ import { bytesToMb } from "../memory.js";
 import { obstacleFix } from "../modes/fix.js";
 import type { HeadroomReport } from "./report.js";
 import { exitCodeOf } from "./report.js";
+import { describeCause } from "../watchdog/events.js";
 import type { Work } from "./next-step.js";
 
 /** Node and other programs abort by SIGABRT when their own heap limit is reached. */
@@ -49,8 +50,8 @@ const whatHappened = (report: HeadroomReport, ended: EndedEvent, context: NoteCo
     }
     return `${command} hit its ${report.memory_cap_mb} MB memory cap: ${killer} killed ${victims} inside the job's box. Nothing outside the box was touched. ${advice(report, context)}`;
   }
-  if (ended.watchdog) {
-    return `${command} was stopped by headroom's watchdog: the machine had only ${ended.watchdog.available_mb} MB of memory left, and this was the newest job${peak(report)}. The agent and the older jobs were not touched. Next: wait for other work to end, then ${context.work.nextStep}.`;
+  if (ended.watchdog && report.killed_by === "watchdog") {
+    return `${command} was stopped by headroom's watchdog: the machine ${describeCause(ended.watchdog)}, and this was the newest job${peak(report)}. The agent and the older jobs were not touched. Next: wait for other work to end, then ${context.work.nextStep}.`;
   }
   if (context.timedOutAfterS !== undefined) {
     return `${command} was ended after ${context.timedOutAfterS} s, its time limit${peak(report)}; it was within its ${report.memory_cap_mb} MB cap. Next: ${context.work.nextStep}, or give it more time.`;

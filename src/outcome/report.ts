@@ -64,7 +64,8 @@ export const buildReport = ({ memoryMb, swapMb, mode }: JobLimits, ended: EndedE
 const whoKilled = (ended: EndedEvent): HeadroomReport["killed_by"] => {
   if (ended.cap_kills > 0) return "headroom";
   if (ended.oom_kills > 0) return "kernel";
-  if (ended.watchdog) return "watchdog";
+  // Told to end, it may have ended well all the same.
+  if (ended.watchdog && exitCodeOf(ended) !== 0) return "watchdog";
   const signal = ended.ending !== null && "signal" in ended.ending ? ended.ending.signal : null;
   return signal !== null && signal === ended.ended_by_signal ? "user" : undefined;
 };

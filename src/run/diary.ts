@@ -51,7 +51,6 @@ export class JobDiary {
       ...(killed_by === undefined ? {} : { killed_by }),
     };
     if (oom_killed) this.write({ event: "oom", ...facts });
-    else if (killed_by === "watchdog") this.write({ event: "watchdog", ...facts });
     this.write({ event: "finished", ...facts });
     if (peak_mb === undefined || this.#name === "") return;
     this.#note(this.#peaks.remember(this.#project, this.#name, { peak_mb, killed: oom_killed, at: Date.now() }));

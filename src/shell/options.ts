@@ -1,6 +1,9 @@
 /** Reads option words as getopt does. One scanner for wrappers and tools. */
 
-/** Options that take a value, as they are typed, split by spaces: `"-k --kill-after"`. */
+/**
+ * Options that take a value, as they are typed, split by spaces: `"-k --kill-after"`. With `?` the value may be
+ * left out, so it is none but what stands in the same word (`-p?`: `-pall`).
+ */
 export type OptionNames = ReadonlySet<string>;
 
 const cache = new Map<string, OptionNames>();
@@ -55,6 +58,13 @@ export const readOption = (
       const attached = word.slice(at + 1);
       if (attached === "") return { found: [...found, separate(name)], taken: 2 };
       return { found: [...found, { name, value: attached, index, valueIndex: index }], taken: 1 };
+    }
+    if (valued.has(`${name}?`)) {
+      const value = word.slice(at + 1);
+      return {
+        found: [...found, { name, value: value === "" ? undefined : value, index, valueIndex: index }],
+        taken: 1,
+      };
     }
     if (word.length > 2) found.push({ name, value: undefined, index, valueIndex: index, clustered: true });
   }

@@ -1,5 +1,6 @@
 /** Takes wrappers off a simple command until the programs that it runs stand bare. */
 import { commandName, packageName } from "./names.js";
+import { changedDirectory } from "./state.js";
 import { optionNames, readOption, skipOptions, type FoundOption } from "./options.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import type { ShellWord } from "./word.js";
@@ -12,19 +13,20 @@ export type Peeled = Run | { text: string; run: Run };
 export interface Surroundings {
   cwd: string | undefined;
   exported: ReadonlyMap<string, string | undefined>;
+  fixed: ReadonlySet<string>;
   /** What is known to reach standard input. */
   input: string | undefined;
 }
 
 /** `sudo env nice …` deeper than that is nobody's command. */
-const MOST_WRAPPERS = 16;
+export const MOST_WRAPPERS = 16;
 
 const SHELLS = optionNames("sh bash dash zsh ksh mksh ash fish rbash");
 const SHELL_VALUED = optionNames("-O +O -o +o --rcfile --init-file");
 const ENV_VALUED = optionNames("-u --unset -C --chdir -S --split-string -a --argv0");
 const FIND_ACTIONS = optionNames("-exec -execdir -ok -okdir");
 
-export const peel = (simple: SimpleCommand, { cwd, exported, input }: Surroundings): Peeled[] => {
+export const peel = (simple: SimpleCommand, { cwd, exported, fixed, input }: Surroundings): Peeled[] => {
   const variables: VariablePlace | undefined = simple.editable
     ? { at: "prefix", pos: simple.pos, before: -1, inherits: true }
     : simple.inherited;
@@ -37,6 +39,7 @@ export const peel = (simple: SimpleCommand, { cwd, exported, input }: Surroundin
     variables,
     assigned: simple.assignments,
     exported,
+    fixed,
     cwd,
     elsewhere: undefined,
   };
@@ -131,7 +134,7 @@ const peelEnv = (run: Run, values: string[], input: string | undefined): Peeled[
   const unset = options.filter(({ name }) => name === "-u" || name === "--unset").map(({ value }) => value);
   const base: Run = {
     ...run,
-    wrappers: run.wrappers,
+    cwd: inDirectory(run, options, "-C --chdir"),
     assigned: [...(clears ? [] : run.assigned.filter(({ name }) => !unset.includes(name))), ...assigned],
     exported: clears ? new Map() : new Map([...run.exported].filter(([name]) => !unset.includes(name))),
   };
@@ -319,7 +322,10 @@ const operandTexts = (values: string[], begin: number, wrapper: Wrapper): string
 
 /** What the wrapper does to the environment and to the place where the command runs. */
 const surround = (run: Run, values: string[], wrapper: Wrapper, begin: number): Run => {
-  const { options } = skipOptions(values, begin, optionNames(wrapper.valued));
+  const valued = optionNames(wrapper.valued);
+  const { options } = skipOptions(values, begin, valued);
+  // Options stand before the subcommand as well (`pnpm -C web exec jest`).
+  const before = wrapper.after === undefined ? options : [...skipOptions(values, 1, valued).options, ...options];
   const names = new Set([...options.map(({ name }) => name), ...values.slice(begin, begin + 2)]);
   const has = (flags: string | undefined): boolean => [...optionNames(flags)].some((flag) => names.has(flag));
   const clears =
@@ -328,12 +334,21 @@ const surround = (run: Run, values: string[], wrapper: Wrapper, begin: number): 
   const own = wrapper.assignments ? assignedWords(run, begin) : [];
   return {
     ...run,
+    cwd: wrapper.moves ? undefined : inDirectory(run, before, wrapper.directory),
     variables: isLost ? undefined : run.variables,
     assigned: [...(isLost ? [] : run.assigned), ...own],
     exported: isLost ? new Map() : run.exported,
     editable: run.editable && wrapper.template !== true,
     elsewhere: run.elsewhere ?? wrapper.elsewhere,
   };
+};
+
+/** Where the command runs when options of the wrapper say so. */
+const inDirectory = (run: Run, options: readonly FoundOption[], names: string | undefined): string | undefined => {
+  const wanted = optionNames(names);
+  return options
+    .filter(({ name }) => wanted.has(name))
+    .reduce<string | undefined>((cwd, { value }) => changedDirectory(cwd, value), run.cwd);
 };
 
 /** `NAME=value` words at the head of `cross-env` or `sudo`. */

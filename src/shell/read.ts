@@ -12,7 +12,7 @@ import {
   type SyntaxNode,
 } from "unbash";
 import { parseText } from "./parse.js";
-import { peel, type Peeled } from "./peel.js";
+import { MOST_WRAPPERS, peel, type Peeled } from "./peel.js";
 import type { Assignment, Run, SimpleCommand, VariablePlace } from "./simple-command.js";
 import { literalOutput, shellInput } from "./shell-input.js";
 import { applyBuiltin, fork, knownIn, type State } from "./state.js";
@@ -58,7 +58,7 @@ export const readText = (text: string, cwd?: string): ReadText => {
   const { script, problem } = parseText(text);
   const reader = new Reader();
   if (script !== undefined) {
-    const state: State = { cwd, variables: new Map(), exported: new Map() };
+    const state: State = { cwd, variables: new Map(), exported: new Map(), fixed: new Set() };
     reader.readScript(script, {
       state,
       place: outerPlace,
@@ -224,7 +224,11 @@ class Reader {
     }
     if (applyBuiltin(words, state)) return;
     const input = shellInput(node.redirects, (word) => wordValue(word, known)) ?? fed;
-    for (const peeled of peel(simple, { cwd: state.cwd, exported: new Map(state.exported), input })) {
+    const { cwd, exported, fixed } = state;
+    for (const peeled of peel(simple, { cwd, exported: new Map(exported), fixed, input })) {
+      // `command cd web`, `builtin export A=1`
+      const isBuiltin = !("text" in peeled) && peeled.wrappers.length > 0 && peeled.wrappers.every(isBuiltinPrefix);
+      if (isBuiltin && applyBuiltin(peeled.words, state)) continue;
       this.#peeled(peeled, simple, context);
     }
   }
@@ -237,10 +241,13 @@ class Reader {
     const name = peeled.words[0]?.value ?? "";
     // A wrapper runs a program of that name, not the function.
     const bodies = peeled.wrappers.length === 0 ? context.functions.get(name) : undefined;
-    if (bodies !== undefined && !context.active.has(name) && context.active.size < DEEPEST_CALL) {
-      this.#call(name, bodies, peeled.words.slice(1), context);
+    if (bodies !== undefined && !context.active.has(name)) {
+      if (context.active.size < DEEPEST_CALL) this.#call(name, bodies, peeled.words.slice(1), context);
+      else this.problem ??= `more than ${DEEPEST_CALL} functions that call each other: the rest was not read`;
       return;
     }
+    if (peeled.wrappers.length > MOST_WRAPPERS)
+      this.problem ??= `more than ${MOST_WRAPPERS} commands that run another one: the rest was not read`;
     this.runs.push(peeled);
   }
 
@@ -261,13 +268,24 @@ class Reader {
 
   /** A text that an inner shell runs. Its commands stand for the command that holds it. */
   #innerText({ text, run }: Extract<Peeled, { text: string }>, simple: SimpleCommand, context: Context): void {
-    if (context.depth >= DEEPEST_TEXT) return;
-    const { script } = parseText(text);
-    if (script === undefined) return;
+    if (context.depth >= DEEPEST_TEXT) {
+      this.problem ??= `shell texts in shell texts, more than ${DEEPEST_TEXT} deep: the rest was not read`;
+      return;
+    }
+    const { script, problem } = parseText(text);
+    if (script === undefined) {
+      this.problem ??= problem;
+      return;
+    }
     const inner = new Reader();
     inner.#commands = this.#commands;
     inner.readScript(script, {
-      state: { cwd: run.cwd, variables: new Map(context.state.exported), exported: new Map(context.state.exported) },
+      state: {
+        cwd: run.cwd,
+        variables: new Map(context.state.exported),
+        exported: new Map(context.state.exported),
+        fixed: context.state.fixed,
+      },
       place: () => ({ pos: run.words[0]?.pos ?? simple.pos, end: run.words.at(-1)?.end ?? simple.end, isOuter: false }),
       editable: false,
       inherited: run.variables,
@@ -351,6 +369,8 @@ type Substitution = Extract<
 
 const hasScript = (node: SyntaxNode): node is Substitution =>
   node.type === "CommandExpansion" || node.type === "ProcessSubstitution" || node.type === "ArithmeticCommandExpansion";
+
+const isBuiltinPrefix = (wrapper: string): boolean => wrapper === "command" || wrapper === "builtin";
 
 const isLiteral = (value: string): boolean => isKnown(value) && !/[*?[\]]/.test(value);
 

@@ -51,6 +51,8 @@ export interface Run {
   assigned: Assignment[];
   /** Values exported earlier in the same text. */
   exported: ReadonlyMap<string, string | undefined>;
+  /** Variables that the text makes read only, somewhere. */
+  fixed: ReadonlySet<string>;
   /** Where it runs, as far as the text tells; `undefined` when that cannot be known. */
   cwd: string | undefined;
   /** It runs in a process tree that is not ours (`docker exec`, `tmux new`). */

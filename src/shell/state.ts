@@ -7,13 +7,16 @@ export interface State {
   cwd: string | undefined;
   variables: Map<string, string | undefined>;
   exported: Map<string, string | undefined>;
+  /** Variables that are made read only anywhere in the text: nobody looks at where. */
+  fixed: Set<string>;
 }
 
 /** A subshell starts with what its parent has, and keeps its own changes. */
-export const fork = ({ cwd, variables, exported }: State): State => ({
+export const fork = ({ cwd, variables, exported, fixed }: State): State => ({
   cwd,
   variables: new Map(variables),
   exported: new Map(exported),
+  fixed,
 });
 
 /** What is known where something stands. */
@@ -48,7 +51,12 @@ export const applyBuiltin = (words: readonly ShellWord[], state: State): boolean
     case "local":
     case "readonly": {
       const isExport = first === "export" || others.some((word) => /^-\w*x/.test(word));
-      for (const word of others) declare(word, isExport, state);
+      const isFixed = first === "readonly" || others.some((word) => /^-\w*r/.test(word));
+      for (const word of others) {
+        declare(word, isExport, state);
+        const [, name] = /^([A-Za-z_]\w*)(?:\+?=|$)/.exec(word) ?? [];
+        if (isFixed && name !== undefined) state.fixed.add(name);
+      }
       return true;
     }
     case "unset":
@@ -76,7 +84,7 @@ const declare = (word: string, isExport: boolean, state: State): void => {
     state.exported.set(name, value !== undefined && !isKnown(value) ? UNKNOWN + value : state.variables.get(name));
 };
 
-const changedDirectory = (cwd: string | undefined, target: string | undefined): string | undefined => {
+export const changedDirectory = (cwd: string | undefined, target: string | undefined): string | undefined => {
   if (target === undefined || !isKnown(target) || target === "-" || target.startsWith("~")) return undefined;
   if (isAbsolute(target)) return target;
   return cwd === undefined ? undefined : join(cwd, target);

@@ -39,6 +39,10 @@ export interface Wrapper {
   clears?: true | { unless: string };
   /** Flags with which it drops the caller's variables. */
   clearing?: string;
+  /** The command runs in another directory. */
+  moves?: true;
+  /** Options whose value is the directory in which the command runs. */
+  directory?: string;
   /** The command runs in a process tree that is not ours. */
   elsewhere?: "container" | "server";
   /** The command is the name of a package's program, with a version perhaps: `jest@29`. */
@@ -62,6 +66,7 @@ export const WRAPPERS: readonly Wrapper[] = [
       "-u --user -g --group -p --prompt -C --close-from -D --chdir -h --host -R --chroot -r --role -t --type -T --command-timeout -U --other-user",
     assignments: true,
     clears: { unless: "-E --preserve-env" },
+    directory: "-D --chdir",
   },
   { names: "doas", valued: "-u -a", unless: "-C", clears: true },
   { names: "pkexec", valued: "--user", clears: true },
@@ -89,8 +94,13 @@ export const WRAPPERS: readonly Wrapper[] = [
       "--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile --landlock-access --landlock-rule --seccomp-filter",
     clearing: "--reset-env",
   },
-  { names: "chroot", operands: 1, valued: "--groups --userspec" },
+  { names: "chroot", operands: 1, valued: "--groups --userspec", moves: true },
   { names: "fakeroot", valued: "-l --lib --faked -s -i -b" },
+  {
+    names: "proot",
+    valued: "-r --rootfs -R -S -b --bind -m --mount -q --qemu -w --pwd --cwd -k --kernel-release -i --change-id -v",
+    moves: true,
+  },
   { names: "firejail", valued: "" },
   { names: "bwrap", valued: "--bind --dev-bind --ro-bind --symlink", template: true },
   {
@@ -139,6 +149,7 @@ export const WRAPPERS: readonly Wrapper[] = [
     textsOnly: true,
     clearing: "--pure",
   },
+  { names: "devbox", after: "run", commandOption: "--", clearing: "--pure" },
   {
     names: "nix",
     after: "develop|shell|env shell",
@@ -163,6 +174,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   },
   { names: "prlimit", valued: "-o --output" },
   { names: "cpulimit", valued: "-l --limit -p --pid -e --exe -P --path" },
+  { names: "chpst", valued: "-u -U -e -/ -C -n -l -L -m -d -o -p -f -c -r -t -b" },
   { names: "cgexec", valued: "-g" },
   { names: "softlimit", valued: "-a -c -d -f -l -m -n -o -p -r -s -t" },
   {
@@ -170,11 +182,12 @@ export const WRAPPERS: readonly Wrapper[] = [
     valued:
       "-p --property -u --unit --description --slice -E --setenv --uid --gid --nice --working-directory -H --host -M --machine --service-type --on-active --on-boot --on-calendar --timer-property --path-property --socket-property",
     clears: { unless: "--scope" },
+    directory: "--working-directory",
   },
   { names: "systemd-inhibit", valued: "--what --who --why --mode" },
   { names: "caffeinate", valued: "-t -w" },
   { names: "time gtime", valued: "-f --format -o --output" },
-  { names: "nohup setsid unbuffer builtin" },
+  { names: "nohup setsid unbuffer builtin eatmydata chronic" },
   { names: "command", unless: "-v -V" },
   { names: "exec", valued: "-a" },
   { names: "stdbuf", valued: "-i --input -o --output -e --error" },
@@ -202,6 +215,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   },
   { names: "perf", after: "mem record|sched record|lock record|kmem record", valued: "-e -o" },
   { names: "valgrind", valued: "" },
+  { names: "gdb", commandOption: "--args -args" },
   { names: "heaptrack", valued: "-o --output" },
   { names: "rr", after: "record", valued: "-o --output-trace-dir" },
   { names: "samply", after: "record", valued: "-o --output -r --rate" },
@@ -227,6 +241,7 @@ export const WRAPPERS: readonly Wrapper[] = [
     valued: "-e --error-file -f --auth-file -n --server-num -p --xauth-protocol -s --server-args -w --wait",
   },
   // Over and over, or on a change
+  { names: "retry", valued: "-d --delay -m --message -t --times --tries -u --until -w --while -s --sleep -x --max -f" },
   {
     names: "watchexec",
     valued:
@@ -266,7 +281,7 @@ export const WRAPPERS: readonly Wrapper[] = [
     template: true,
   },
   { names: "git", after: "bisect run", valued: GIT },
-  { names: "git", after: "submodule foreach", valued: GIT, operandText: "single" },
+  { names: "git", after: "submodule foreach", valued: GIT, operandText: "single", moves: true },
   {
     names: "git",
     after: "rebase",
@@ -331,7 +346,21 @@ export const WRAPPERS: readonly Wrapper[] = [
     texts: "-c --call",
     packages: true,
   },
-  { names: "pnpm", after: "exec|dlx", valued: "-C --dir --filter -F --package --registry", packages: true },
+  {
+    names: "npm",
+    after: "explore",
+    operands: 1,
+    valued: "--prefix -C --registry --cache --shell",
+    operandText: "single",
+    moves: true,
+  },
+  {
+    names: "pnpm",
+    after: "exec|dlx",
+    valued: "-C --dir --filter -F --package --registry",
+    packages: true,
+    directory: "-C --dir",
+  },
   { names: "yarn", after: "exec|dlx", valued: "--cwd -p --package", packages: true },
   { names: "bun", after: "x", valued: "--cwd -p --package", packages: true },
   { names: "deno", after: "x", packages: true },
@@ -340,11 +369,16 @@ export const WRAPPERS: readonly Wrapper[] = [
   { names: "rustup", after: "run", operands: 1 },
   { names: "start-server-and-test", operandText: "each" },
   { names: "lerna", after: "exec", valued: "--scope --ignore --concurrency --since" },
-  { names: "uv", after: "run|tool run", valued: UV, modules: "-m --module", packages: true },
+  { names: "uv", after: "run|tool run", valued: UV, modules: "-m --module", packages: true, directory: "--directory" },
   { names: "uvx", valued: UV, packages: true },
   { names: "pipx", after: "run", valued: "--spec --python --pip-args --index-url --with -i", packages: true },
-  { names: "poetry pdm pipenv rye", after: "run", valued: "-C --directory -P --project -p" },
-  { names: "conda mamba micromamba", after: "run", valued: "-n --name -p --prefix --cwd -c" },
+  {
+    names: "poetry pdm pipenv rye",
+    after: "run",
+    valued: "-C --directory -P --project -p",
+    directory: "-C --directory",
+  },
+  { names: "conda mamba micromamba", after: "run", valued: "-n --name -p --prefix --cwd -c", directory: "--cwd" },
   { names: "pixi", after: "run|exec", valued: "-e --environment --manifest-path -s --spec -c --channel" },
   { names: "bundle bundler", after: "exec", valued: "--gemfile -r" },
   {
@@ -363,6 +397,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   { names: "cabal stack", after: "exec" },
   { names: "wine box64 qemu-x86_64 qemu-aarch64" },
   { names: "ccache sccache distcc icecc", valued: "" },
+  { names: "emmake emconfigure emcmake" },
   { names: "scan-build bear", valued: "-o --output --append" },
   { names: "rtk", valued: "" },
   { names: "sg", operands: 1, texts: "-c", valued: "-c", textsOnly: true },

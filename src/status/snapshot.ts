@@ -15,7 +15,7 @@ import { startedByHermes } from "./hermes.js";
 
 export interface JobStatus {
   id: string;
-  /** `running`, `orphaned` (its starter is gone) or `left_running` (its command has ended). */
+  /** `running`, `paused` (by the watchdog), `orphaned` (its starter is gone) or `left_running` (its command has ended). */
   state: string;
   pid: number | null;
   kind: string;

@@ -32,6 +32,20 @@ export interface ScriptSource {
   orProgram?: true;
   /** Words for the script come behind `--`; absent: they follow its name. */
   dashes?: true;
+  /** Words go to the command itself, none to the script (`npm pack`). */
+  wordless?: true;
+}
+
+/** Places other than the option itself from which a tool takes the number of its workers. */
+export interface WorkerSettings {
+  /** Variables, split by spaces. */
+  variables?: string;
+  /** What in their values is the number, or what is not known (U+E000); absent: all of it. Empty is unlimited. */
+  pattern?: RegExp;
+  /** The same for words of the command. */
+  words?: RegExp;
+  /** A file in the directory where it works, and the number in it. */
+  file?: readonly [name: string, pattern: RegExp];
 }
 
 /** How a tool is told the number of its workers. */
@@ -54,8 +68,12 @@ export interface WorkerOption {
   numberOnly?: true;
   /** Words that mean as many as there are CPUs. */
   all?: string;
-  /** The variable that says the same; a number that fits there is left to stand. */
-  variable?: string;
+  /** The variable that says how many those are. */
+  allVariable?: string;
+  /** Letters that may stand before its own behind one dash (`pytest -xn8`). */
+  letters?: string;
+  /** Where else a number may stand: one that fits is left to stand, a higher one is overruled by the option. */
+  elsewhere?: WorkerSettings;
   /** Subcommands that know it; absent: all that are heavy. */
   only?: string;
 }
@@ -65,8 +83,8 @@ export interface WorkerVariable {
   name: string;
   /** `{n}` for the number; `{n+1}` where the tool keeps one for itself. */
   value: string;
-  /** Set even when the number was given by an option (it is for something else). */
-  always?: true;
+  /** Options that say the same; absent: those of the workers. */
+  options?: string;
 }
 
 /** What holds for a tool, or for one of its subcommands; a subcommand's own fields win. */
@@ -79,7 +97,7 @@ export interface Entry {
   subcommands?: Readonly<Record<string, Verdict | Entry>>;
   /** Any other operand; absent: `kind`, else light. */
   other?: Verdict | Entry;
-  /** Options that take a value. */
+  /** Options that take a value; with `?` behind it they may do without (`-p?`). */
   valued?: string;
   /** Flags that make it light, beside `--help`, `-h` and `--version`. */
   light?: string;

@@ -1,4 +1,4 @@
-# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy`, `turns` or `logins`.
+# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy`, `turns`, `watchdog` or `logins`.
 . "$BED/lib.sh"
 NODE="node /mnt/host/target/guest-side"
 launches=$1
@@ -19,9 +19,9 @@ run() { # SITUATION PROGRAM ARGUMENT…: a program that breaks off must not look
 }
 
 for word in "$@"; do
-  if [ "$word" = greedy ]; then
-    echo "CELL greedy"
-    run as_user_service $NODE/greedy.js
+  if [ "$word" = greedy ] || [ "$word" = watchdog ]; then
+    echo "CELL $word"
+    run as_user_service $NODE/$word.js
     nothing_left
     continue
   fi

@@ -214,6 +214,7 @@ fn facts(id: BoxId) -> Facts {
         owner: id.owner,
         root: None,
         started_unix_ms: 1_700_000_000_000,
+        started_boot_ms: 0,
         boot_id: boot_id(),
         left: false,
     }

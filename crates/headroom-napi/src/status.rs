@@ -26,7 +26,8 @@ pub struct JobProcess {
 pub struct JobView {
     /// Identity, as in the cgroup's name.
     pub id: String,
-    /// `running`, `orphaned` (its starter is gone) or `left_running` (its command has ended).
+    /// `running`, `paused` (by the watchdog), `orphaned` (its starter is gone) or `left_running` (its command
+    /// has ended).
     pub state: String,
     /// How it is held.
     pub mode: String,

@@ -1,11 +1,17 @@
 /** Scripts of a package.json. */
 import type { ProjectFiles } from "./files.js";
+import type { ScriptPart } from "./script-part.js";
 
 /**
- * The text of a script with the ones that run before and after it; `undefined` when there is none of that
- * name or the file cannot be read.
+ * The text of a script and of the ones that run before and after it, in that order; `undefined` when there is
+ * none of that name or the file cannot be read.
  */
-export const packageScript = (files: ProjectFiles, directory: string, name: string): string | undefined => {
+export const packageScript = (
+  files: ProjectFiles,
+  directory: string,
+  name: string,
+  isWordless = false,
+): ScriptPart[] | undefined => {
   const text = files.read(directory, "package.json");
   if (text === undefined) return undefined;
   let scripts: unknown;
@@ -21,7 +27,10 @@ export const packageScript = (files: ProjectFiles, directory: string, name: stri
   };
   const own = scriptOf(name);
   if (own === undefined) return undefined;
-  return [scriptOf(`pre${name}`), own, scriptOf(`post${name}`)]
-    .filter((part) => part !== undefined && part.trim() !== "")
-    .join("\n");
+  // Each one has a shell of its own; words given behind the command reach the one in the middle alone.
+  return [
+    { text: scriptOf(`pre${name}`) ?? "", takesWords: false },
+    { text: own, takesWords: !isWordless },
+    { text: scriptOf(`post${name}`) ?? "", takesWords: false },
+  ].filter((part) => part.text.trim() !== "");
 };

@@ -1,8 +1,25 @@
 /** Compilers, and the build tools of compiled languages. */
-import type { Tool, WorkerOption } from "../schema.js";
+import type { Tool, WorkerOption, WorkerSettings } from "../schema.js";
 
-const MAKE_JOBS: WorkerOption = { options: "-j --jobs", write: "-j{n}", optionalValue: true, numberOnly: true };
+const MAKE_JOBS: WorkerOption = {
+  options: "-j --jobs",
+  write: "-j{n}",
+  optionalValue: true,
+  numberOnly: true,
+  // With a jobserver the number is that of the make above.
+  elsewhere: {
+    variables: "MAKEFLAGS GNUMAKEFLAGS",
+    pattern: /^(?!.*jobserver)(?:.*\s)?(?:(?:^|-)[^CfIWolEOD\d\W]*j|--jobs=?)\s*([\d\uE000]*)(?=\s|$)/,
+  },
+};
 const NEXT_COMPILE = "build one target at a time with one job (-j1), without debug information or optimisation";
+
+/** https://doc.rust-lang.org/cargo/reference/config.html#buildjobs */
+const CARGO_JOBS: WorkerSettings = {
+  variables: "CARGO_BUILD_JOBS",
+  words: /^(?:--config=)?build\.jobs\s*=\s*(\d+)$/,
+  file: [".cargo/config.toml", /^\s*(?:build\.)?jobs\s*=\s*(\d+)/m],
+};
 
 export const COMPILED: readonly Tool[] = [
   {
@@ -13,7 +30,7 @@ export const COMPILED: readonly Tool[] = [
       "-C --directory -f --file --makefile -I --include-dir -o --old-file --assume-old -W --what-if --new-file --assume-new --eval -O",
     directory: "-C --directory",
     elsewhereOptions: "-f --file --makefile --eval",
-    light: "-v -n --just-print --dry-run --recon -q --question",
+    light: "-v -n --just-print --dry-run --recon -q --question -t --touch",
     workers: MAKE_JOBS,
     next: NEXT_COMPILE,
   },
@@ -28,9 +45,9 @@ export const COMPILED: readonly Tool[] = [
   {
     names: "cmake cmake3",
     kind: "compile",
-    // Configuring compiles a few probes; building is what counts.
-    needs: "--build --workflow --install",
-    light: "-E -N",
+    // Configuring compiles a few probes, installing copies; building is what counts.
+    needs: "--build --workflow",
+    light: "-E -N --install",
     valued:
       "--build --target -t --config --preset -S -B -G -T -A -D -U -C --install --prefix --component --log-level --toolchain --workflow",
     workers: { options: "-j --parallel", write: "-j {n}", optionalValue: true, numberOnly: true },
@@ -43,7 +60,13 @@ export const COMPILED: readonly Tool[] = [
     light: "-N --show-only --print-labels",
     valued:
       "-C --build-config -R --tests-regex -E --exclude-regex -L --label-regex -LE --label-exclude -I --tests-information --timeout --test-dir --output-junit -O --output-log --repeat -S -D -M -T --preset",
-    workers: { options: "-j --parallel", write: "-j{n}", optionalValue: true, numberOnly: true },
+    workers: {
+      options: "-j --parallel",
+      write: "-j{n}",
+      optionalValue: true,
+      numberOnly: true,
+      elsewhere: { variables: "CTEST_PARALLEL_LEVEL" },
+    },
     next: "run fewer tests at a time (ctest -R NAME -j1)",
   },
   {
@@ -101,7 +124,7 @@ export const COMPILED: readonly Tool[] = [
     valued:
       "--manifest-path --target --target-dir --features -F -p --package --profile --bin --test --example --bench --exclude --color --config -Z -C --message-format --git --branch --tag --rev --path --root --version --registry --index --lockfile-path",
     directory: "-C",
-    workers: { options: "-j --jobs", write: "-j {n}", add: "after-subcommand", variable: "CARGO_BUILD_JOBS" },
+    workers: { options: "-j --jobs", write: "-j {n}", add: "after-subcommand", elsewhere: CARGO_JOBS },
     subcommands: {
       "test t bench": "test",
       "build b check c run r clippy doc d rustc rustdoc install fix package publish": "compile",
@@ -110,10 +133,10 @@ export const COMPILED: readonly Tool[] = [
         subcommands: {
           "run r": {
             kind: "test",
-            workers: { options: "-j --test-threads --jobs", write: "-j {n}" },
+            workers: { options: "-j --test-threads --jobs --build-jobs", write: "-j {n}", all: "num-cpus" },
             variables: [
-              { name: "CARGO_BUILD_JOBS", value: "{n}", always: true },
-              { name: "NEXTEST_TEST_THREADS", value: "{n}" },
+              { name: "CARGO_BUILD_JOBS", value: "{n}", options: "--build-jobs" },
+              { name: "NEXTEST_TEST_THREADS", value: "{n}", options: "-j --test-threads --jobs" },
             ],
           },
           list: { kind: "test", workers: null },
@@ -183,7 +206,13 @@ export const COMPILED: readonly Tool[] = [
     bare: "light",
     valued:
       "-C -o -p -run -bench -count -timeout -coverprofile -covermode -coverpkg -tags -ldflags -gcflags -asmflags -mod -modfile -exec -parallel -cpu -benchtime -skip -pkgdir -overlay -buildmode -toolexec",
-    workers: { options: "-p", write: "-p {n}", add: "after-subcommand", only: "build test install" },
+    workers: {
+      options: "-p",
+      write: "-p {n}",
+      add: "after-subcommand",
+      only: "build test install",
+      elsewhere: { variables: "GOFLAGS", pattern: /(?:^|\s)--?p=([\d\uE000]+)(?=\s|$)/ },
+    },
     light: "-n",
     subcommands: {
       test: { kind: "test", light: "-n -list" },
@@ -284,6 +313,58 @@ export const COMPILED: readonly Tool[] = [
     kind: "install",
     bare: "light",
     subcommands: { "install update bootstrap build": "install" },
+    other: "light",
+  },
+  {
+    names: "clang-tidy",
+    kind: "build",
+    singleDash: true,
+    bare: "light",
+    valued: "-p -config-file -checks -header-filter",
+    light: "-list-checks --list-checks -dump-config --dump-config -explain-config --explain-config --verify-config",
+    other: "build",
+    next: "check fewer files at a time",
+  },
+  {
+    names: "run-clang-tidy",
+    kind: "build",
+    singleDash: true,
+    valued:
+      "-p -j -checks -config -config-file -header-filter -source-filter -clang-tidy-binary -export-fixes -extra-arg",
+    workers: { options: "-j", write: "-j {n}", add: "end" },
+    next: "check fewer files at a time, with -j 1",
+  },
+  {
+    names: "vcpkg",
+    kind: "compile",
+    bare: "light",
+    valued:
+      "--triplet --host-triplet --vcpkg-root --overlay-ports --overlay-triplets --x-install-root --x-manifest-root",
+    light: "--dry-run --only-downloads",
+    subcommands: { "install upgrade build ci x-set-installed": "compile" },
+    other: "light",
+    variables: [{ name: "VCPKG_MAX_CONCURRENCY", value: "{n}" }],
+    next: NEXT_COMPILE,
+  },
+  {
+    names: "conan",
+    kind: "install",
+    bare: "light",
+    subcommands: { install: "install", "create build": "compile", test: "test" },
+    other: "light",
+    next: "install with ready binaries only (--build=never)",
+  },
+  {
+    names: "R",
+    kind: "compile",
+    bare: "light",
+    subcommands: {
+      CMD: {
+        bare: "light",
+        subcommands: { check: "test", build: "build", INSTALL: "install", SHLIB: "compile" },
+        other: "light",
+      },
+    },
     other: "light",
   },
   { names: "configure", kind: "compile", light: "-V", next: NEXT_COMPILE },

@@ -4,6 +4,7 @@ import type { Entry, Tool } from "../schema.js";
 const PACKAGE_SCRIPT: Entry = { kind: "script", script: { file: "package.json" } };
 const TEST_SCRIPT: Entry = { kind: "test", script: { file: "package.json", name: "test" } };
 const namedScript = (name: string): Entry => ({ kind: "script", script: { file: "package.json", name } });
+const PREPACK: Entry = { kind: "script", script: { file: "package.json", name: "prepack", wordless: true } };
 /** npm takes words for itself unless they stand behind `--`; pnpm and bun would hand `--` on to the script. */
 const throughDashes = (entry: Entry): Entry =>
   entry.script === undefined ? entry : { ...entry, script: { ...entry.script, dashes: true } };
@@ -32,19 +33,19 @@ export const JAVASCRIPT: readonly Tool[] = [
     light: "-v --dry-run",
     bare: "light",
     subcommands: {
-      "install i in ins inst insta instal isnt isnta isntal isntall add ci clean-install ic install-clean isntall-clean cit clean-install-test sit it install-test update up upgrade udpate dedupe ddp rebuild rb link ln audit prune":
+      "install i in ins inst insta instal isnt isnta isntal isntall add ci clean-install ic install-clean isntall-clean cit clean-install-test sit it install-test update up upgrade udpate dedupe ddp rebuild rb audit prune":
         "install",
-      "uninstall un unlink remove rm r": "install",
+      "uninstall un unlink remove rm r link ln": "light",
       "test t tst": {
         ...throughDashes(TEST_SCRIPT),
         next: "run one test file at a time (npm test -- FILE), with a single worker",
       },
       "run run-script rum urn": { ...throughDashes(PACKAGE_SCRIPT), bare: "light" },
       start: throughDashes(namedScript("start")),
-      restart: namedScript("restart"),
-      stop: { ...namedScript("stop") },
+      restart: throughDashes(namedScript("restart")),
+      stop: throughDashes(namedScript("stop")),
       "create init innit": CREATE,
-      "pack publish": { kind: "script", script: { file: "package.json", name: "prepack" } },
+      "pack publish": PREPACK,
       exec: "light",
       x: "light",
       ...light(NPM_LIGHT),
@@ -63,7 +64,7 @@ export const JAVASCRIPT: readonly Tool[] = [
     light: "-v",
     bare: "light",
     subcommands: {
-      "install i ci add update up upgrade remove rm uninstall un dedupe prune rebuild rb import deploy link ln fetch patch-commit install-test it audit":
+      "install i ci add update up upgrade dedupe prune rebuild rb import deploy fetch patch-commit install-test it audit":
         "install",
       "test t tst": TEST_SCRIPT,
       "run run-script": { ...PACKAGE_SCRIPT, bare: "light" },
@@ -71,9 +72,9 @@ export const JAVASCRIPT: readonly Tool[] = [
       start: namedScript("start"),
       create: CREATE,
       "init exec dlx": "light",
-      "pack publish": namedScript("prepack"),
+      "pack publish": PREPACK,
       ...light(
-        "ls list la ll outdated why licenses config c get set root bin store cache env view info show doctor help login logout whoami search setup self-update server patch approve-builds ignored-builds cat-file cat-index find-hash catalog unlink audit-signatures",
+        "ls list la ll outdated why licenses config c get set root bin store cache env view info show doctor help login logout whoami search setup self-update server patch approve-builds ignored-builds cat-file cat-index find-hash catalog remove rm uninstall un link ln unlink audit-signatures",
       ),
     },
     other: { kind: "script", script: { file: "package.json", orProgram: true } },
@@ -88,7 +89,8 @@ export const JAVASCRIPT: readonly Tool[] = [
     light: "-v",
     bare: "install",
     subcommands: {
-      "install add remove up upgrade upgrade-interactive dedupe rebuild import link unplug set patch-commit": "install",
+      // Of a removal yarn makes a whole install.
+      "install add remove up upgrade upgrade-interactive dedupe rebuild import unplug set patch-commit": "install",
       "global workspaces": {
         bare: "light",
         subcommands: { "add upgrade remove focus": "install", "run foreach": "script" },
@@ -99,9 +101,9 @@ export const JAVASCRIPT: readonly Tool[] = [
       run: { ...PACKAGE_SCRIPT, bare: "light", script: { file: "package.json", orProgram: true } },
       create: CREATE,
       init: "light",
-      "pack publish": namedScript("prepack"),
+      "pack publish": PREPACK,
       ...light(
-        "exec dlx info list why outdated config cache bin licenses audit check help version versions node npm plugin search explain constraints login logout owner tag team policies autoclean unlink generate-lock-entry",
+        "exec dlx info list why outdated config cache bin licenses audit check help version versions node npm plugin search explain constraints login logout owner tag team policies autoclean link unlink generate-lock-entry",
       ),
     },
     other: { kind: "script", script: { file: "package.json", orProgram: true } },
@@ -117,14 +119,14 @@ export const JAVASCRIPT: readonly Tool[] = [
     light: "-v --revision -e --eval -p --print",
     bare: "light",
     subcommands: {
-      "install i add a update remove rm link ci patch": "install",
+      "install i add a update ci patch": "install",
       test: { kind: "test", next: NEXT_TEST },
       run: { ...PACKAGE_SCRIPT, bare: "light", script: { file: "package.json", orProgram: true } },
       build: "build",
       "create c": CREATE,
       "upgrade x": "light",
-      "pack publish": namedScript("prepack"),
-      ...light("init pm outdated info why audit repl exec unlink completions help discord"),
+      "pack publish": PREPACK,
+      ...light("init pm outdated info why audit repl exec remove rm link unlink completions help discord"),
     },
     other: { kind: "script", script: { file: "package.json", orProgram: true } },
   },
@@ -139,9 +141,11 @@ export const JAVASCRIPT: readonly Tool[] = [
       bench: "test",
       compile: "compile",
       "check lint bundle doc": "build",
-      "install i add cache update remove uninstall approve-scripts": "install",
+      "install i add cache update approve-scripts": "install",
       task: { kind: "script", bare: "light" },
-      ...light("run eval fmt info repl init types upgrade completions lsp jupyter outdated publish serve clean deploy"),
+      ...light(
+        "run eval fmt info repl init types upgrade completions lsp jupyter outdated publish serve clean deploy remove uninstall",
+      ),
     },
     other: "light",
   },

@@ -3,6 +3,8 @@ import type { Tool } from "../schema.js";
 
 const NEXT_GRADLE = "run one task with --no-daemon --max-workers=1 and a smaller org.gradle.jvmargs=-Xmx";
 
+const GRADLE_PROPERTY = /org\.gradle\.workers\.max=(\d+)/;
+
 export const MANAGED: readonly Tool[] = [
   {
     names: "gradle gradlew",
@@ -19,7 +21,18 @@ export const MANAGED: readonly Tool[] = [
     },
     other: "compile",
     bare: "compile",
-    workers: { options: "--max-workers", write: "--max-workers={n}", add: "end" },
+    directory: "-p --project-dir",
+    workers: {
+      options: "--max-workers",
+      write: "--max-workers={n}",
+      add: "end",
+      elsewhere: {
+        variables: "GRADLE_OPTS JAVA_OPTS",
+        pattern: GRADLE_PROPERTY,
+        words: GRADLE_PROPERTY,
+        file: ["gradle.properties", /^\s*org\.gradle\.workers\.max\s*[=:]\s*(\d+)/m],
+      },
+    },
     next: NEXT_GRADLE,
   },
   {
@@ -123,6 +136,7 @@ export const MANAGED: readonly Tool[] = [
       "exec list show info config outdated check version help env init open viz clean doctor platform": "light",
     },
     other: "light",
+    workers: { options: "-j --jobs", write: "--jobs {n}" },
     variables: [{ name: "BUNDLE_JOBS", value: "{n}" }],
   },
   {

@@ -340,6 +340,28 @@ export const MACHINE: readonly Tool[] = [
   },
   { names: "npm-check-updates ncu", kind: "install", bare: "light", needs: "-u --upgrade" },
   {
+    names: "bats",
+    kind: "test",
+    bare: "light",
+    valued: "-f --filter -F --formatter --report-formatter -j --jobs -o --output --filter-tags --filter-status",
+    light: "-c --count -v",
+    other: "test",
+    workers: { options: "-j --jobs", write: "--jobs {n}" },
+    next: "run one test file at a time",
+  },
+  {
+    names: "devbox",
+    kind: "install",
+    bare: "light",
+    valued: "-c --config -e --env --env-file --environment",
+    subcommands: {
+      "install add update shell": "install",
+      global: { bare: "light", subcommands: { "install add update pull": "install" }, other: "light" },
+      run: { bare: "light", light: "-l --list", other: "script", operandIsProgram: true },
+    },
+    other: "light",
+  },
+  {
     names: "asdf mise rtx nvm fnm volta rbenv pyenv nodenv sdk proto goenv jenv vfox",
     kind: "install",
     bare: "light",

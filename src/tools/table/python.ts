@@ -1,5 +1,5 @@
 /** Python's installers, test runners and builders. */
-import type { Entry, Tool, WorkerVariable } from "../schema.js";
+import type { Entry, Tool, WorkerOption, WorkerVariable } from "../schema.js";
 
 const NATIVE_BUILDS: readonly WorkerVariable[] = [
   { name: "MAX_JOBS", value: "{n}" },
@@ -22,6 +22,13 @@ const PIP: Entry = {
   },
   other: "light",
   next: "install fewer packages at a time, prefer wheels (--only-binary=:all:), and use --no-cache-dir for huge ones",
+};
+
+const TOX_WORKERS: WorkerOption = {
+  options: "-p --parallel",
+  write: "-p {n}",
+  optionalValue: true,
+  all: "auto all",
 };
 
 const NEXT_TEST = "run one test file or directory at a time, without -n";
@@ -141,7 +148,18 @@ export const PYTHON: readonly Tool[] = [
     light: "-V --collect-only --co --fixtures --markers --cache-show",
     valued:
       "-k -m -c --rootdir -p -o --override-ini --confcutdir --ignore --deselect --junitxml --junit-xml --durations --maxfail --tb --cov --cov-report --cov-config --basetemp -W --pythonwarnings --log-level --timeout -n --numprocesses --dist --import-mode",
-    workers: { options: "-n --numprocesses", write: "-n {n}", one: "0", all: "auto logical" },
+    workers: {
+      options: "-n --numprocesses",
+      write: "-n {n}",
+      one: "0",
+      all: "auto logical",
+      allVariable: "PYTEST_XDIST_AUTO_NUM_WORKERS",
+      letters: "xqvsl",
+      elsewhere: {
+        variables: "PYTEST_ADDOPTS",
+        pattern: /^(?:.*\s)?(?:-[xqvsl]*n|--numprocesses(?:=|\s))\s*([\d\uE000]+|auto|logical)(?=\s|$)/,
+      },
+    },
     variables: [{ name: "PYTEST_XDIST_AUTO_NUM_WORKERS", value: "{n}" }],
     next: NEXT_TEST,
   },
@@ -157,11 +175,16 @@ export const PYTHON: readonly Tool[] = [
     modules: "tox",
     kind: "test",
     light: "-l --listenvs -a --listenvs-all --showconfig",
-    valued: "-e -c --conf --workdir --root -x --override",
-    subcommands: { "list l config c quickstart q legacy-list devenv schema man": "light", exec: "test" },
+    valued: "-e -c --conf --workdir --root -x --override -p?",
+    subcommands: {
+      "list l config c quickstart q legacy-list devenv schema man": "light",
+      exec: "test",
+      // Without a number it runs as many as there are CPUs.
+      "run-parallel p": { kind: "test", workers: { ...TOX_WORKERS, add: "after-subcommand" } },
+    },
     other: "test",
     bare: "test",
-    workers: { options: "-p --parallel", write: "-p {n}", optionalValue: true, all: "auto all" },
+    workers: TOX_WORKERS,
     next: "run one environment at a time (tox -e NAME), without -p",
   },
   {

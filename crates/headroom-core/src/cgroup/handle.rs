@@ -70,6 +70,11 @@ impl Cgroup {
         Ok(Self { dir: self.dir.open_dir(name)?, version: self.version })
     }
 
+    /// A second handle on this very cgroup.
+    pub fn open_again(&self) -> Result<Self> {
+        Ok(Self { dir: self.dir.open_dir(".")?, version: self.version })
+    }
+
     /// The directory's path.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use crate::proc::{Mount, ProcFs};
+use crate::proc::{Membership, Mount, ProcFs};
 
 /// Which interface a hierarchy has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -48,8 +48,12 @@ pub struct Hierarchies {
 impl Hierarchies {
     /// Finds the places of this process.
     pub fn of_self(proc: &ProcFs) -> Result<Self> {
+        Self::of(proc, proc.own_membership()?)
+    }
+
+    /// Finds the places that a membership names, as far as they can be seen from here.
+    pub fn of(proc: &ProcFs, membership: Membership) -> Result<Self> {
         let mounts = proc.mounts()?;
-        let membership = proc.own_membership()?;
         let is_v1_memory =
             |mount: &&Mount| mount.fs_type == "cgroup" && mount.super_options.iter().any(|option| option == "memory");
         let v1 = mounts.iter().rev().filter(is_v1_memory);

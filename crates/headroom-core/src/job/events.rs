@@ -17,11 +17,16 @@ pub enum Event {
         /// The sum since the job began.
         count: u64,
     },
+    /// The watchdog lets the job stand still, or go on.
+    Paused {
+        /// It stands still.
+        paused: bool,
+    },
     /// The command ended. The last line.
     Ended(Ended),
 }
 
-/// The writing end. A reader that is gone or slow never stops the supervision.
+/// The writing end. A reader that is gone or slow never stops the writer.
 #[derive(Debug)]
 pub(crate) struct EventSink {
     socket: UnixStream,
@@ -32,21 +37,26 @@ impl EventSink {
         Self { socket }
     }
 
-    pub(crate) fn send(&mut self, event: &Event) {
+    /// Drops the line when the reader has no room for it.
+    pub(crate) fn send(&mut self, event: &impl serde::Serialize) {
+        self.write(event, rustix::net::SendFlags::DONTWAIT);
+    }
+
+    /// The last line waits for its reader; nothing else does.
+    pub(crate) fn send_last(&mut self, event: &impl serde::Serialize) {
+        self.write(event, rustix::net::SendFlags::empty());
+    }
+
+    fn write(&mut self, event: &impl serde::Serialize, flags: rustix::net::SendFlags) {
         if let Ok(mut line) = serde_json::to_vec(event) {
             line.push(b'\n');
-            let flags = match event {
-                // The last line waits for its reader; nothing else does.
-                Event::Ended(_) => rustix::net::SendFlags::NOSIGNAL,
-                _ => rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT,
-            };
             // The host process may have ended its reading end; SIGPIPE must not end the host.
-            let _reader_may_be_gone = rustix_send_all(&mut self.socket, &line, flags);
+            let _reader_may_be_gone = send_all(&mut self.socket, &line, flags | rustix::net::SendFlags::NOSIGNAL);
         }
     }
 }
 
-fn rustix_send_all(socket: &mut UnixStream, mut bytes: &[u8], flags: rustix::net::SendFlags) -> std::io::Result<()> {
+fn send_all(socket: &mut UnixStream, mut bytes: &[u8], flags: rustix::net::SendFlags) -> std::io::Result<()> {
     while !bytes.is_empty() {
         let sent = rustix::net::send(&*socket, bytes, flags)?;
         bytes = bytes.get(sent..).unwrap_or_default();

@@ -11,6 +11,7 @@ mod watched;
 
 pub use entrance::{Entrance, Registration};
 pub use events::Event;
+pub(crate) use events::EventSink;
 pub use report::{Ended, LeftProcess, Victim};
 pub use spawn::{Command, SpawnError, Spawned, Stdio, spawn, spawn_admitted};
 pub(crate) use supervise::guard_orphan;

@@ -1,6 +1,7 @@
 //! The facts about a job that has ended. What they mean is for others to say.
 
 use crate::cgroup::Peak;
+use crate::journal::Mark;
 use crate::process::Ending;
 
 /// A process that was killed for lack of memory.
@@ -48,6 +49,8 @@ pub struct Ended {
     pub ended_by_signal: Option<i32>,
     /// Somebody stopped systemd's unit that held the job.
     pub pool_stopped: bool,
+    /// The watchdog stopped it.
+    pub watchdog: Option<Mark>,
     /// How long the command ran, milliseconds.
     pub took_ms: f64,
 }

@@ -19,7 +19,7 @@ use crate::job::kernel_log::KernelLog;
 use crate::job::spawn::{Command, SpawnError};
 use crate::job::watched::{JOB_VARIABLE, Watched, describe, job_mark};
 use crate::job::{Ended, Event, LeftProcess, UserspaceCap, Victim};
-use crate::journal::Record;
+use crate::journal::{Handling, Record};
 use crate::proc::{ProcFs, ProcessKey};
 use crate::process::{Ending, PidFd, SignalForwarder, reap, reap_orphans};
 
@@ -134,6 +134,7 @@ pub fn start(
         seen_large: HashMap::new(),
         seen_inside: HashSet::new(),
         next_escapes_look: began + ESCAPES_EVERY,
+        is_paused: false,
         escaped: 0,
     };
     std::thread::Builder::new().name("headroom-job".to_owned()).spawn(move || watch.stay()).map_err(|e| {
@@ -187,6 +188,7 @@ struct Watch {
     /// Every process that was seen in the box, for the kernel's log.
     seen_inside: HashSet<i32>,
     next_escapes_look: Instant,
+    is_paused: bool,
     escaped: u64,
 }
 
@@ -205,7 +207,7 @@ impl Watch {
         };
         let ended = self.close_account(ending);
         self.leave(&ended);
-        self.events.send(&Event::Ended(ended));
+        self.events.send_last(&Event::Ended(ended));
     }
 
     /// Whether the command has ended.
@@ -229,6 +231,7 @@ impl Watch {
         };
         if Instant::now() >= self.next_escapes_look {
             self.look_for_escapes();
+            self.look_at_mark();
         }
         pause
     }
@@ -254,6 +257,16 @@ impl Watch {
             self.events.send(&Event::OomKill { count });
         }
         SAMPLE_EVERY
+    }
+
+    /// What the watchdog, maybe another process's, does with this job.
+    fn look_at_mark(&mut self) {
+        let mark = self.supervision.record.as_ref().and_then(Record::mark);
+        let paused = mark.is_some_and(|mark| mark.handling == Handling::Paused);
+        if paused != self.is_paused {
+            self.is_paused = paused;
+            self.events.send(&Event::Paused { paused });
+        }
     }
 
     fn look_for_escapes(&mut self) {
@@ -289,6 +302,12 @@ impl Watch {
             victims: self.victims(oom_kills),
             left_running,
             escaped: self.escaped,
+            watchdog: self
+                .supervision
+                .record
+                .as_ref()
+                .and_then(Record::mark)
+                .filter(|mark| mark.handling == Handling::Stopped),
             pool_stopped: self.job_box.pool_was_stopped(),
             ended_by_signal: self.supervision.forwarder.as_ref().and_then(SignalForwarder::last_ending_signal),
             took_ms,

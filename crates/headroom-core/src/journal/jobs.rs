@@ -8,8 +8,9 @@ use crate::boxing::{BoxId, Placement};
 use crate::cgroup::{Cgroup, Peak, PeakSource};
 use crate::error::Result;
 use crate::job::{LeftProcess, members_of};
-use crate::journal::RuntimeDir;
+use crate::journal::mark::MARK_ENDING;
 use crate::journal::record::{self, ENDING, Facts, boot_id};
+use crate::journal::{Handling, Mark, RuntimeDir};
 use crate::proc::{ProcFs, ProcessKey};
 use crate::systemd::POOL_PREFIX;
 
@@ -25,6 +26,8 @@ pub enum JobState {
     Orphaned,
     /// Its command has ended, processes of it run on in its box.
     LeftRunning,
+    /// The watchdog lets it stand still.
+    Paused,
 }
 
 impl JobState {
@@ -35,6 +38,7 @@ impl JobState {
             Self::Running => "running",
             Self::Orphaned => "orphaned",
             Self::LeftRunning => "left_running",
+            Self::Paused => "paused",
         }
     }
 }
@@ -68,6 +72,21 @@ pub fn jobs(proc: &ProcFs, runtime: &RuntimeDir) -> Result<Vec<JobView>> {
 /// Removes what dead starters left behind, as far as nothing runs in it, and lists the rest.
 pub fn sweep(proc: &ProcFs, runtime: &RuntimeDir) -> Result<Vec<JobView>> {
     visit(proc, runtime, true)
+}
+
+/// What is on record of this boot, without a look at the jobs themselves.
+pub(crate) fn records(proc: &ProcFs, runtime: &RuntimeDir) -> Result<Vec<(BoxId, Facts)>> {
+    let boot = boot_id(proc);
+    let read = |name: &String| record::read(&mut runtime.open_file(name, OFlags::RDONLY).ok()?);
+    let found = runtime.files_ending_in(ENDING)?;
+    Ok(found.iter().filter_map(read).filter(|(_, facts)| facts.boot_id == boot).collect())
+}
+
+/// The cgroup on record, if it is that of this very job: a record is a file that its user can edit.
+pub(crate) fn own_cgroup_path(id: BoxId, facts: &Facts) -> Option<&std::path::Path> {
+    let path = facts.cgroup.as_deref()?;
+    let name = path.file_name()?;
+    (*name == *id.cgroup_name() || is_unit_of_ours(name)).then_some(path)
 }
 
 /// Files that stand where records do and are none: cut short, of another release, a link, a directory. `sweep`
@@ -110,7 +129,8 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
             }
             continue;
         }
-        let view = look(proc, id, facts, is_owned);
+        let is_paused = Mark::read(runtime, id).is_some_and(|mark| mark.handling == Handling::Paused);
+        let view = look(proc, id, facts, is_owned, is_paused);
         if is_owned || !view.processes.is_empty() {
             views.push(view);
         } else if remove && remove_box(&view.facts) {
@@ -123,17 +143,15 @@ fn visit(proc: &ProcFs, runtime: &RuntimeDir, remove: bool) -> Result<Vec<JobVie
     Ok(views)
 }
 
-fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool) -> JobView {
+fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool, is_paused: bool) -> JobView {
     // A lock alone does not say who holds it: an adopted job's is held by its adopter.
     let state = match (is_owned && proc.is_alive(facts.owner), facts.left) {
+        _ if is_paused => JobState::Paused,
         (_, true) => JobState::LeftRunning,
         (true, false) => JobState::Running,
         (false, false) => JobState::Orphaned,
     };
-    let is_own =
-        |path: &&PathBuf| path.file_name().is_some_and(|name| *name == *id.cgroup_name() || is_unit_of_ours(name));
-    let cgroup =
-        facts.cgroup.as_ref().filter(is_own).and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
+    let cgroup = own_cgroup_path(id, &facts).and_then(|path| Cgroup::open(path, Placement::version(facts.mode)).ok());
     let (processes, now_bytes, peak) = match &cgroup {
         Some(cgroup) => {
             let processes = crate::job::describe(proc, cgroup.pids().unwrap_or_default());
@@ -191,6 +209,14 @@ fn remove_box(facts: &Facts) -> bool {
 }
 
 fn remove_unfinished(proc: &ProcFs, runtime: &RuntimeDir) -> Result<()> {
+    for name in runtime.files_ending_in(MARK_ENDING)? {
+        let id = name.strip_suffix(MARK_ENDING).and_then(BoxId::parse);
+        let has_record = |id: BoxId| runtime.open_file(&format!("{id}{ENDING}"), OFlags::RDONLY).is_ok();
+        // The starter reads it at the job's end, then removes both.
+        if id.is_none_or(|id| !proc.is_alive(id.owner) && !has_record(id)) {
+            erase(runtime, &name);
+        }
+    }
     for name in runtime.files_ending_in(UNFINISHED)? {
         let owner = name.strip_suffix(UNFINISHED).and_then(BoxId::parse).map(|id| id.owner);
         if owner.is_none_or(|owner| !proc.is_alive(owner)) {

@@ -3,11 +3,15 @@
 
 mod adopt;
 mod jobs;
+mod mark;
 mod record;
 mod runtime_dir;
 
 pub use adopt::{adopt, keep_adopting};
 pub use jobs::{JobState, JobView, broken, jobs, sweep};
+pub(crate) use jobs::{own_cgroup_path, records};
+pub use mark::{Handling, Mark};
+pub(crate) use record::boot_ms;
 pub use record::{Facts, Record};
-pub(crate) use runtime_dir::Mark;
 pub use runtime_dir::RuntimeDir;
+pub(crate) use runtime_dir::Stamp;

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use crate::boxing::{BoxId, JobBox, Mode};
 use crate::error::{Error, Result};
-use crate::journal::RuntimeDir;
+use crate::journal::{Mark, RuntimeDir};
 use crate::proc::{ProcFs, ProcessKey};
 
 /// What is on record about a job.
@@ -38,6 +38,9 @@ pub struct Facts {
     pub root: Option<ProcessKey>,
     /// Start, milliseconds since 1970.
     pub started_unix_ms: u64,
+    /// Start by a clock that nobody sets, milliseconds since boot: for the order of jobs.
+    #[serde(default)]
+    pub started_boot_ms: u64,
     /// Which boot of the machine: process numbers of another one mean nothing.
     pub boot_id: String,
     /// The command has ended and processes of it still run.
@@ -58,6 +61,13 @@ pub(crate) const ENDING: &str = ".job.json";
 pub(crate) fn boot_id(proc: &ProcFs) -> String {
     let text = proc.dir().read_if_present("sys/kernel/random/boot_id").ok().flatten();
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// Milliseconds since boot, the machine's sleep included.
+pub(crate) fn boot_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+    seconds * 1000 + nanos / 1_000_000
 }
 
 impl Record {
@@ -83,6 +93,7 @@ impl Record {
             owner: job_box.id().owner,
             root: None,
             started_unix_ms: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
+            started_boot_ms: boot_ms(),
             boot_id: boot_id(proc),
             left: false,
         };
@@ -97,8 +108,17 @@ impl Record {
         let _the_first_record_stays = self.write();
     }
 
+    /// What the watchdog did with this job, if anything.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        Mark::read(&self.runtime, BoxId::parse(&self.facts.id)?)
+    }
+
     /// The job is over and its box removed.
     pub fn erase(self) {
+        if let Some(id) = BoxId::parse(&self.facts.id) {
+            Mark::erase(&self.runtime, id);
+        }
         let _swept_later_if_it_fails = self.runtime.unlink(&self.name());
     }
 

@@ -15,7 +15,7 @@ const NAME: &str = "hermes-headroom";
 
 /// Which file a name stands for, and when it was written: the same as before, or not. No time to reckon with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct Stamp {
     file: (u64, u64),
     written: (i64, u64),
 }
@@ -85,10 +85,10 @@ impl RuntimeDir {
         matches!((named, opened), (Ok(named), Ok(opened)) if (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino))
     }
 
-    /// The mark of a name's file; `None` when there is none.
-    pub(crate) fn mark(&self, name: &str) -> Option<Mark> {
+    /// The stamp of a name's file; `None` when there is none.
+    pub(crate) fn stamp(&self, name: &str) -> Option<Stamp> {
         let stat = rustix::fs::statat(&self.dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(Mark { file: (stat.st_dev, stat.st_ino), written: (stat.st_mtime, stat.st_mtime_nsec) })
+        Some(Stamp { file: (stat.st_dev, stat.st_ino), written: (stat.st_mtime, stat.st_mtime_nsec) })
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {

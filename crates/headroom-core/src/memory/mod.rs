@@ -4,6 +4,6 @@ mod available;
 mod meminfo;
 mod pressure;
 
-pub use available::{Available, Ceiling};
+pub use available::{Available, Ceiling, Ceilings};
 pub use meminfo::MemInfo;
 pub use pressure::{Pressure, Stall};

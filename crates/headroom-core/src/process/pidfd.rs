@@ -57,6 +57,20 @@ impl PidFd {
         }
     }
 
+    /// Pushes ranges (address and length) of its memory out to swap; what cannot be is left where it is. See
+    /// `process_madvise(2)`.
+    pub fn page_out(&self, ranges: &[(usize, usize)]) {
+        let vectors: Vec<libc::iovec> = ranges
+            .iter()
+            .map(|(address, length)| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: *length })
+            .collect();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&self.fd);
+        // SAFETY: `vectors` is valid for its length; the addresses are another process's and only advise the kernel.
+        let _advice_only = unsafe {
+            libc::syscall(libc::SYS_process_madvise, fd, vectors.as_ptr(), vectors.len(), libc::MADV_PAGEOUT, 0)
+        };
+    }
+
     /// Waits until the process has ended. `false` when it still runs after `patience`.
     pub fn wait(&self, patience: Duration) -> Result<bool> {
         let timeout = Timespec::try_from(patience).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });

@@ -10,13 +10,13 @@ use crate::journal::RuntimeDir;
 
 /// A file of the directory whose lock is ours as long as this lives.
 #[derive(Debug)]
-pub(super) struct Locked {
-    pub(super) file: File,
+pub(crate) struct Locked {
+    pub(crate) file: File,
 }
 
 /// What came of trying for a lock.
 #[derive(Debug)]
-pub(super) enum Attempt {
+pub(crate) enum Attempt {
     /// Nobody had it; now we have.
     Had(Locked),
     /// Somebody has it.
@@ -29,7 +29,7 @@ pub(super) enum Attempt {
 
 impl Locked {
     /// Opens a file and tries for its lock, without waiting.
-    pub(super) fn attempt(dir: &RuntimeDir, name: &str, flags: OFlags) -> Result<Attempt> {
+    pub(crate) fn attempt(dir: &RuntimeDir, name: &str, flags: OFlags) -> Result<Attempt> {
         let file = match dir.open_file(name, flags) {
             Ok(file) => file,
             // A file that was to be made cannot be missing: its directory is.
@@ -48,7 +48,7 @@ impl Locked {
 }
 
 impl Locked {
-    /// Leaves a new mark. Where that cannot be written (a read-only disk) others may take us for stopped.
+    /// Leaves a new stamp. Where that cannot be written (a read-only disk) others may take us for stopped.
     pub(super) fn beat(&self) {
         let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         let times = Timestamps { last_access: now, last_modification: now };
@@ -64,7 +64,7 @@ impl Drop for Locked {
 }
 
 /// A file whose lock somebody has; `None` for any other. Lets others look at the same time.
-pub(super) fn held(dir: &RuntimeDir, name: &str) -> Option<File> {
+pub(crate) fn held(dir: &RuntimeDir, name: &str) -> Option<File> {
     let file = dir.open_file(name, OFlags::RDONLY).ok()?;
     match file.try_lock_shared() {
         Ok(()) => {
@@ -89,6 +89,6 @@ fn without_file(error: Error) -> Result<Attempt> {
 }
 
 /// A lock that is somebody's for a moment only; asking again later is the way out.
-pub(super) fn busy(dir: &RuntimeDir, name: &str) -> Error {
+pub(crate) fn busy(dir: &RuntimeDir, name: &str) -> Error {
     Error::io(dir.path().join(name), io::Error::from(rustix::io::Errno::AGAIN))
 }

@@ -23,6 +23,8 @@ mod waiter;
 use crate::error::Result;
 use crate::journal::RuntimeDir;
 
+pub(crate) use locked::{Attempt, Locked};
+
 pub use listing::{Listing, Occupant, list};
 pub use names::MOST_SLOTS;
 pub use slot::Slot;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
-use crate::journal::{Mark, RuntimeDir};
+use crate::journal::{RuntimeDir, Stamp};
 use crate::slots::locked::{Attempt, Locked, busy};
 use crate::slots::names::{self, Numbers};
 
@@ -79,7 +79,7 @@ impl Ticket {
                 break;
             }
             match look(&self.dir, *number)? {
-                Look::Living(mark) => found.living.push((*number, mark)),
+                Look::Living(stamp) => found.living.push((*number, stamp)),
                 Look::Removed => {}
                 // Stays as it is, so it must not use up the looks of every call.
                 Look::NoTicket => continue,
@@ -127,8 +127,8 @@ fn first_free(dir: &Arc<RuntimeDir>) -> Result<u64> {
 /// Those before a ticket.
 #[derive(Debug, Default)]
 pub(super) struct Before {
-    /// Their numbers, and the marks that they left when they asked last.
-    pub(super) living: Vec<(u64, Mark)>,
+    /// Their numbers, and the stamps that they left when they asked last.
+    pub(super) living: Vec<(u64, Stamp)>,
     /// How many more there are.
     pub(super) uncounted: usize,
 }
@@ -136,7 +136,7 @@ pub(super) struct Before {
 /// What a ticket turned out to be.
 enum Look {
     /// Somebody has it; when they asked last.
-    Living(Mark),
+    Living(Stamp),
     /// Nobody did any more; its file is gone.
     Removed,
     /// No file that could be a ticket.
@@ -150,7 +150,7 @@ fn look(dir: &RuntimeDir, number: u64) -> Result<Look> {
             let _met_again = dir.unlink(&name);
             Look::Removed
         }
-        Attempt::Held => dir.mark(&name).map_or(Look::Removed, Look::Living),
+        Attempt::Held => dir.stamp(&name).map_or(Look::Removed, Look::Living),
         Attempt::Gone => Look::Removed,
         Attempt::Foreign => Look::NoTicket,
     })

@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use crate::error::Result;
-use crate::journal::{Mark, RuntimeDir};
+use crate::journal::{RuntimeDir, Stamp};
 use crate::proc::{ProcFs, ProcessKey};
 use crate::slots::directory;
 use crate::slots::inscription::Inscription;
@@ -43,9 +43,9 @@ pub struct Waiter {
     /// `None` once a slot was taken.
     ticket: Option<Ticket>,
     /// Those before us, as they were when we asked last.
-    before: HashMap<u64, Seen<Mark>>,
+    before: HashMap<u64, Seen<Stamp>>,
     /// The lock of who takes a slot, when somebody had it.
-    taking: Option<Seen<Mark>>,
+    taking: Option<Seen<Stamp>>,
 }
 
 impl Waiter {
@@ -121,9 +121,9 @@ impl Waiter {
     fn waited_for(&mut self, before: Before, now: Instant) -> usize {
         let mut seen = std::mem::take(&mut self.before);
         let mut waiting = before.uncounted;
-        for (number, mark) in before.living {
-            let mut known = seen.remove(&number).unwrap_or_else(|| Seen::first(mark, now));
-            waiting += usize::from(!known.is_stale(mark, now));
+        for (number, stamp) in before.living {
+            let mut known = seen.remove(&number).unwrap_or_else(|| Seen::first(stamp, now));
+            waiting += usize::from(!known.is_stale(stamp, now));
             self.before.insert(number, known);
         }
         waiting
@@ -132,9 +132,9 @@ impl Waiter {
     /// Removes the lock's file when the same one has been locked for too long: its holder was stopped while it
     /// took a slot. When it goes on it finds that out before it counts the slot as its own.
     fn break_open(&mut self, now: Instant) {
-        let Some(mark) = self.dir.mark(TAKING) else { return };
-        let known = self.taking.get_or_insert_with(|| Seen::first(mark, now));
-        if known.is_stale(mark, now) {
+        let Some(stamp) = self.dir.stamp(TAKING) else { return };
+        let known = self.taking.get_or_insert_with(|| Seen::first(stamp, now));
+        if known.is_stale(stamp, now) {
             self.taking = None;
             let _tried_again = self.dir.unlink(TAKING);
         }
