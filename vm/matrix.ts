@@ -15,9 +15,10 @@ export type Situation =
   | "in_sandbox";
 
 /**
- * What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, logins that come and
- * go, a machine that runs short. */
-export type Extra = "greedy" | "logins" | "watchdog";
+ * What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, runs that take turns, logins
+ * that come and go, a machine that runs short.
+ */
+export type Extra = "greedy" | "turns" | "logins" | "watchdog";
 
 export interface Cell {
   situation: Situation;
@@ -55,7 +56,7 @@ const usual = (suite: Suite, isShort: boolean): Boot => ({
   isShort,
   options: {},
   cells: USUAL,
-  extras: ["logins"],
+  extras: ["turns", "logins"],
 });
 
 /** Every boot. The short matrix is what continuous integration runs. */

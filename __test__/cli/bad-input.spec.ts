@@ -59,11 +59,11 @@ const HOG = "head -c 500m /dev/zero | tail > /dev/null; exit $((128 + 9))";
 
 const ENDS_WITH_7 = { words: ["sh", "-c", "echo out; exit 7"], code: 7 };
 
-/** What it does is not known beforehand, so its peak is learnt. */
+/** What it does is not known beforehand, so its peak is learnt; it stays long enough to be sampled. */
 const MAKE = { words: ["make", "-s", "-C", join(scratch, "made")], code: 0 };
 mkdirSync(join(scratch, "made"));
 writeFileSync(join(scratch, "made", "Makefile"), "all:\n\t@./out\n");
-writeFileSync(join(scratch, "made", "out"), "#!/bin/sh\necho out\n", { mode: 0o755 });
+writeFileSync(join(scratch, "made", "out"), "#!/bin/sh\necho out\nsleep 1\n", { mode: 0o755 });
 
 /** The job's exit code and output are its own, it has its cap, and stderr has these lines and no others. */
 const assertRuns = async (t: ExecutionContext, cli: Cli, lines: RegExp[], command = ENDS_WITH_7): Promise<void> => {

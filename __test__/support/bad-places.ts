@@ -42,4 +42,4 @@ export const noMoreFiles = (before = "true"): string =>
 
 /** A file system on `$1` that can only be read. */
 export const readOnly = (before = "true"): string =>
-  `mount -t tmpfs -o size=64k,mode=700 none "$1"\n${before}\nmount -o remount,ro "$1"`;
+  `mount -t tmpfs -o size=64k,mode=700 none "$1"\n${before}\nmount -o remount,bind,ro "$1"`;

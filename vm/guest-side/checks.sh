@@ -1,4 +1,4 @@
-# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy`, `watchdog` or `logins`.
+# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy`, `turns`, `watchdog` or `logins`.
 . "$BED/lib.sh"
 NODE="node /mnt/host/target/guest-side"
 launches=$1
@@ -22,6 +22,12 @@ for word in "$@"; do
   if [ "$word" = greedy ] || [ "$word" = watchdog ]; then
     echo "CELL $word"
     run as_user_service $NODE/$word.js
+    nothing_left
+    continue
+  fi
+  if [ "$word" = turns ]; then
+    echo "CELL turns"
+    run as_user_service $NODE/turns.js
     nothing_left
     continue
   fi

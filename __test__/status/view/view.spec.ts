@@ -73,6 +73,18 @@ const CASES: Record<string, StatusSnapshot> = {
     waiting: [madeUpWaiting(0, { waiting_s: 0, pid: 0 })],
     processes: [madeUpProcess(0, { rss_mb: 0, command: "" })],
   }),
+  "a waiter of whom nothing is known": madeUpSnapshot({
+    waiting: [
+      madeUpWaiting(1, {
+        pid: null,
+        command: null,
+        kind: null,
+        reason: null,
+        waiting_s: null,
+        who: { pid: null, name: null },
+      }),
+    ],
+  }),
   "a crowd": madeUpSnapshot({
     jobs: times(12, (index) => madeUpJob({ pid: 4_000_000 + index, cap_mb: 999_999, now_mb: 888_888, age_s: 9e6 })),
     waiting: times(5, (index) => madeUpWaiting(index + 1)),

@@ -167,9 +167,9 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool, is_paused: bool)
             (processes, now, Some(peak))
         }
     };
-    let living_root = facts.root.filter(|key| proc.is_alive(*key));
-    let root_pid = living_root.map(|key| key.pid).or_else(|| oldest(proc, &processes));
-    let age_ms = facts.root.map_or_else(|| since(facts.started_unix_ms), ProcessKey::age_ms);
+    let oldest = oldest(proc, &processes);
+    let root_pid = facts.root.filter(|key| proc.is_alive(*key)).or(oldest).map(|key| key.pid);
+    let age_ms = facts.root.or(oldest).map_or_else(|| since(facts.started_unix_ms), ProcessKey::age_ms);
     JobView { facts, state, root_pid, age_ms, now_bytes, peak, processes }
 }
 
@@ -179,10 +179,9 @@ fn since(unix_ms: u64) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_sub(unix_ms)
 }
 
-fn oldest(proc: &ProcFs, processes: &[LeftProcess]) -> Option<i32> {
-    let started =
-        |process: &LeftProcess| proc.stat(process.pid).ok().flatten().map(|stat| (stat.start_ticks, stat.pid));
-    processes.iter().filter_map(started).min().map(|(_, pid)| pid)
+fn oldest(proc: &ProcFs, processes: &[LeftProcess]) -> Option<ProcessKey> {
+    let key = |process: &LeftProcess| proc.stat(process.pid).ok().flatten().map(|stat| stat.key());
+    processes.iter().filter_map(key).min_by_key(|key| (key.start_ticks, key.pid))
 }
 
 /// Where no leaf can be made a whole unit is the job's box.
