@@ -180,6 +180,8 @@ try {
   say(`  headroom's thread  ${(await atRest({ ...headroom, start: unstuck }, "headroom-watch")).toFixed(3)}`);
   if (hasEarlyoom) say(`  earlyoom           ${(await atRest(earlyoom)).toFixed(3)}`);
 } finally {
+  // Who is stuck is killed and leaves its box; the next command removes it.
+  spawnSync(process.execPath, [CLI, "status"], { stdio: "ignore" });
   rmSync(scratch, { recursive: true, force: true });
 }
 

@@ -119,6 +119,10 @@ test.serial("it acts while the JavaScript around it is stuck", async (t) => {
   const pid = Number(readFileSync(file, "utf8"));
   t.true(await eventually(() => !isAlive(pid), 20_000));
   t.is(child.exitCode, null, "it is still stuck");
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  // The next command removes the box of one that was killed.
+  await runCli(["status"], { env });
 });
 
 test.serial("status shows a paused job as paused", async (t) => {
