@@ -12,9 +12,10 @@ use headroom_core::job::{Registration, Supervision};
 use headroom_core::journal::{Handling, Mark, RuntimeDir};
 use headroom_core::memory::Available;
 use headroom_core::proc::ProcFs;
+use headroom_core::process::PidFd;
 use headroom_core::watchdog::{Cause, Rules, Running, start};
 use serde_json::Value;
-use support::{MIB, PATIENCE, Supervised, TestBox, every_box, roomy, shell, skipped, system, wait_until};
+use support::{Kid, MIB, PATIENCE, Supervised, TestBox, every_box, roomy, shell, skipped, system, wait_until};
 use tempfile::TempDir;
 
 /// Memory that a test takes to get below the line, bytes.
@@ -235,7 +236,7 @@ fn freeze(job: &Supervised) {
     }
     for _ in 0..3 {
         for process in headroom_core::job::members_of(&system(), job.id, None) {
-            headroom_core::process::PidFd::open(process.pid).unwrap().signal(libc::SIGSTOP).unwrap();
+            PidFd::open(process.pid).unwrap().signal(libc::SIGSTOP).unwrap();
         }
     }
 }
@@ -252,6 +253,37 @@ fn one_watchdog_acts_and_the_next_takes_its_place() {
     second.events.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
     first.running.stop();
     assert_eq!(second.event()["event"], "guarding");
+}
+
+#[test]
+fn who_stands_by_acts_while_the_holder_of_the_lock_is_stopped() {
+    let scene = Scene::new();
+    // Another process that holds the lock and has signed it, as a `run` does; then it is stopped.
+    let file = scene.runtime.path().join("watchdog.lock");
+    std::fs::write(&file, "").unwrap();
+    let mut command = std::process::Command::new("flock");
+    let holder = command.arg(&file).args(["sh", "-c", "echo; exec cat"]);
+    let holder = holder.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn();
+    let Ok(holder) = holder else { return skipped("there is no flock(1)") };
+    let mut holder = Kid(holder);
+    let mut first = String::new();
+    BufReader::new(holder.0.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    std::fs::write(&file, serde_json::to_string(&holder.key()).unwrap()).unwrap();
+    let mut watching = scene.watch(rules(1));
+    let is_silent = |watching: &mut Watching| {
+        watching.events.get_ref().set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
+        let is_silent = watching.events.read_line(&mut String::new()).is_err();
+        watching.events.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        is_silent
+    };
+    assert!(is_silent(&mut watching), "the holder acts");
+    let handle = PidFd::open(holder.pid()).unwrap();
+    handle.signal(libc::SIGSTOP).unwrap();
+    assert_eq!(watching.event()["event"], "guarding");
+    handle.signal(libc::SIGCONT).unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    handle.signal(libc::SIGSTOP).unwrap();
+    assert_eq!(watching.event()["event"], "guarding", "once more, so it had stepped back");
 }
 
 #[test]
@@ -281,7 +313,7 @@ fn danger_without_jobs_is_told() {
 #[test]
 fn a_record_that_names_a_foreign_cgroup_or_process_is_no_reason_to_signal_anybody() {
     let scene = Scene::new();
-    let bystander = support::Kid::idle();
+    let bystander = Kid::idle();
     let proc: ProcFs = system();
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     // A number that has changed hands: the right pid, the start time of another process.

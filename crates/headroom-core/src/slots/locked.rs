@@ -2,11 +2,13 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{OFlags, Timespec, Timestamps};
 
 use crate::error::{Error, Result};
 use crate::journal::RuntimeDir;
+use crate::proc::{ProcFs, ProcessKey};
 
 /// A file of the directory whose lock is ours as long as this lives.
 #[derive(Debug)]
@@ -48,6 +50,20 @@ impl Locked {
 }
 
 impl Locked {
+    /// Writes down who has it, for those who find it held. On a full disk nobody is named.
+    pub(crate) fn sign(&self, proc: &ProcFs) {
+        let text = proc.own_key().ok().and_then(|key| serde_json::to_vec(&key).ok()).unwrap_or_default();
+        let _nobody_is_named = self.file.set_len(0).and_then(|()| self.file.write_all_at(&text, 0));
+    }
+
+    /// Who has signed the file last. Says nothing about whether they still have it.
+    pub(crate) fn signature(dir: &RuntimeDir, name: &str) -> Option<ProcessKey> {
+        let file = dir.open_file(name, OFlags::RDONLY).ok()?;
+        let mut text = [0; 128];
+        let length = file.read_at(&mut text, 0).ok()?;
+        serde_json::from_slice(text.get(..length)?).ok()
+    }
+
     /// Leaves a new stamp. Where that cannot be written (a read-only disk) others may take us for stopped.
     pub(super) fn beat(&self) {
         let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };

@@ -21,6 +21,8 @@ use crate::watchdog::{Cause, Gauge, Judge, Plan, Rules, Step, Verdict, page_out}
 
 /// Whose lock this is acts; the others stand by.
 const LOCK_FILE: &str = "watchdog.lock";
+/// Who has this one acts while the holder of the first is stopped (Ctrl-Z): a lock does not end with that.
+const DEPUTY_LOCK_FILE: &str = "watchdog-deputy.lock";
 /// Who only observes must not keep another one from acting.
 const OBSERVERS_LOCK_FILE: &str = "watchdog-observer.lock";
 const STAND_BY: Duration = Duration::from_secs(1);
@@ -117,6 +119,13 @@ impl Drop for Running {
     }
 }
 
+/// What lets this watchdog act.
+struct Office {
+    /// It stands in for one that is stopped.
+    is_deputy: bool,
+    _lock: Locked,
+}
+
 struct Watch {
     proc: ProcFs,
     runtime: Arc<RuntimeDir>,
@@ -136,35 +145,66 @@ struct Watch {
 
 impl Watch {
     fn stay(mut self) {
-        let Some(_lock) = self.stand_by() else { return };
         let pinned = Pinned::new(&self.proc);
         // Among many busy processes the one that must stop them should not wait for its turn.
         let _best_effort = rustix::process::setpriority_process(None, NICENESS);
-        self.events.send(&Told::Guarding { locked: pinned.is_whole() });
-        if !self.rules.observe {
-            self.take_over_paused();
-        }
-        loop {
-            let pause = self.look();
-            if self.is_stopped_within(pause) {
+        while let Some(office) = self.stand_by() {
+            self.events.send(&Told::Guarding { locked: pinned.is_whole() });
+            if !self.rules.observe {
+                self.take_over_paused();
+            }
+            let is_over = self.act_in(&office);
+            self.leave();
+            if is_over {
                 break;
             }
         }
-        self.leave();
+    }
+
+    /// Whether this watchdog is to end; `false` when who was stood in for goes on.
+    fn act_in(&mut self, office: &Office) -> bool {
+        let mut next_check = Instant::now() + STAND_BY;
+        loop {
+            let pause = self.look();
+            if self.is_stopped_within(pause) {
+                return true;
+            }
+            if office.is_deputy && Instant::now() >= next_check {
+                if !self.holder_is_stopped() {
+                    return false;
+                }
+                next_check = Instant::now() + STAND_BY;
+            }
+        }
     }
 
     /// Waits until no other watchdog of this user acts. `None` when it is to end before that.
-    fn stand_by(&self) -> Option<Locked> {
+    fn stand_by(&self) -> Option<Office> {
+        let flags = OFlags::RDWR | OFlags::CREATE;
         let file = if self.rules.observe { OBSERVERS_LOCK_FILE } else { LOCK_FILE };
         loop {
             // Otherwise somebody has it, or the directory is in a bad way; both may pass.
-            if let Ok(Attempt::Had(lock)) = Locked::attempt(&self.runtime, file, OFlags::RDWR | OFlags::CREATE) {
-                return Some(lock);
+            if let Ok(Attempt::Had(lock)) = Locked::attempt(&self.runtime, file, flags) {
+                lock.sign(&self.proc);
+                return Some(Office { is_deputy: false, _lock: lock });
+            }
+            if !self.rules.observe
+                && self.holder_is_stopped()
+                && let Ok(Attempt::Had(lock)) = Locked::attempt(&self.runtime, DEPUTY_LOCK_FILE, flags)
+            {
+                return Some(Office { is_deputy: true, _lock: lock });
             }
             if self.is_stopped_within(STAND_BY) {
                 return None;
             }
         }
+    }
+
+    /// Whether who has the lock stands still, as after a Ctrl-Z.
+    fn holder_is_stopped(&self) -> bool {
+        let holder = Locked::signature(&self.runtime, LOCK_FILE);
+        let stat = holder.and_then(|key| self.proc.stat(key.pid).ok()?.filter(|stat| stat.key() == key));
+        stat.is_some_and(|stat| matches!(stat.state, 'T' | 't'))
     }
 
     fn is_stopped_within(&self, pause: Duration) -> bool {
@@ -330,6 +370,7 @@ impl Watch {
         if let Some(id) = self.plan.paused() {
             self.jobs = candidates(&self.proc, &self.runtime);
             self.let_go_on(id);
+            self.plan = Plan::new(self.rules.pause_limit, self.rules.reserve_bytes);
         }
     }
 }
