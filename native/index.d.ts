@@ -380,6 +380,12 @@ export declare function startJob(place: JobPlace, command: JobCommand, supervisi
 /** The version of this addon; the loader compares it with the package's. */
 export declare function version(): string
 
+/**
+ * Lets jobs go on that were paused by a watchdog that is gone, where no other one has taken over. Answers how
+ * many.
+ */
+export declare function wakeForgotten(runtimeDir: string): number
+
 /** When the watchdog acts. */
 export interface WatchdogRules {
   /** Available memory below this is danger. */

@@ -170,7 +170,11 @@ const DISKS: [name: string, script: string, lines: string[], problem: RegExp | n
   [
     "without room for one more file",
     noMoreFiles(MAKE_RECORDS),
-    [`^headroom: jobs do not take turns: .*${FREE}`, `^headroom: the job is not on record: .*${FREE}`],
+    [
+      `^headroom: jobs do not take turns: .*${FREE}`,
+      `^headroom: the job is not on record: .*${FREE}`,
+      `^headroom: no watchdog: .*${FREE}`,
+    ],
     null,
   ],
   [
@@ -182,7 +186,11 @@ const DISKS: [name: string, script: string, lines: string[], problem: RegExp | n
   [
     "read-only",
     readOnly(MAKE_RECORDS),
-    [`^headroom: jobs do not take turns: .*${WRITABLE}`, `^headroom: the job is not on record: .*${WRITABLE}`],
+    [
+      `^headroom: jobs do not take turns: .*${WRITABLE}`,
+      `^headroom: the job is not on record: .*${WRITABLE}`,
+      `^headroom: no watchdog: .*${WRITABLE}`,
+    ],
     null,
   ],
   [

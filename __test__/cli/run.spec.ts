@@ -307,6 +307,23 @@ for (const { mode } of holdingModes) {
     t.true(readReport(file).oom_killed);
   });
 
+  test(`${mode}: what the shell had started before it replaced itself by run is none of the job's`, async (t) => {
+    const file = join(scratch, `${mode}-before.json`);
+    const run = `${process.execPath} ${CLI} run --no-queue --mode ${mode} --memory 80 --report ${file} -- sleep 1.5`;
+    // tail keeps 150 MB, more than the cap, until its reader goes.
+    const script = `(head -c 150m /dev/zero | tail | sleep 30) & echo $!; sleep 0.5; exec ${run}`;
+    const child = spawn("setsid", ["bash", "-c", script], { stdio: ["ignore", "pipe", "pipe"] });
+    t.teardown(() => process.kill(-child.pid!, "SIGKILL"));
+    const before = await firstNumber(t, child);
+    await once(child, "exit");
+    const report = readReport(file);
+    t.deepEqual(
+      [report.oom_killed, report.victims, report.escaped, report.left_running, report.note],
+      [false, undefined, undefined, undefined, undefined],
+    );
+    t.true(isAlive(before));
+  });
+
   test(`${mode}: a stop and a go reach the command`, async (t) => {
     // Handled, because the default action of SIGTSTP does nothing in an orphaned process group.
     const script = "trap 'echo stop' TSTP; trap 'echo go' CONT; echo $$; while :; do sleep 0.05; done";

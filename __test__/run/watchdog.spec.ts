@@ -98,6 +98,7 @@ for (const { mode } of holdingModes) {
 
 test.serial("it acts while the JavaScript around it is stuck", async (t) => {
   const env = world("stuck");
+  const other = holdOff(env);
   // As soon as the job has written its number the loop is never free again.
   const file = join(scratch, "stuck.pid");
   const stuck = `import { existsSync } from "node:fs";
@@ -115,8 +116,9 @@ test.serial("it acts while the JavaScript around it is stuck", async (t) => {
   ];
   const child = spawn(process.execPath, [...words, ...job], { env: { ...process.env, ...env }, stdio: "ignore" });
   t.teardown(() => child.kill("SIGKILL"));
-  t.true(await eventually(() => existsSync(file) && readFileSync(file, "utf8").endsWith("\n")));
+  t.true(await eventually(() => existsSync(file) && readFileSync(file, "utf8").endsWith("\n"), 20_000));
   const pid = Number(readFileSync(file, "utf8"));
+  other.stop();
   t.true(await eventually(() => !isAlive(pid), 20_000));
   t.is(child.exitCode, null, "it is still stuck");
   child.kill("SIGKILL");
@@ -144,6 +146,69 @@ test.serial("status shows a paused job as paused", async (t) => {
   older.kill("SIGTERM");
   newer.kill("SIGTERM");
   await Promise.all([once(older, "exit"), once(newer, "exit")]);
+});
+
+test.serial("a job that is continued only to hear that it must end is not told that it goes on", async (t) => {
+  const env = world("heard");
+  const other = holdOff(env);
+  const older = startCli(["run", "--memory", "200", "--", "sleep", "100"], { env });
+  ends(t, older);
+  t.true(await eventually(() => started(env) === 1, 20_000));
+  const newer = startCli(["run", "--memory", "200", "--", "sh", "-c", "trap '' TERM; sleep 100; sleep 100"], { env });
+  ends(t, newer);
+  t.true(await eventually(() => started(env) === 2, 20_000));
+  other.stop();
+  const { code, stderr } = await finishCli(newer);
+  t.is(code, 137);
+  t.regex(stderr, /paused by the watchdog/);
+  t.notRegex(stderr, /goes on: there is room/);
+  older.kill("SIGTERM");
+  await once(older, "exit");
+});
+
+for (const { mode } of holdingModes) {
+  test.serial(`${mode}: a paused job goes on when somebody looks and every watchdog was killed`, async (t) => {
+    const env = world(`forgotten-${mode}`);
+    const other = holdOff(env);
+    const file = join(scratch, `forgotten-${mode}`);
+    const words = ["run", "--mode", mode, "--memory", "200", "--"];
+    const older = startCli([...words, "sleep", "101"], { env });
+    ends(t, older);
+    t.true(await eventually(() => started(env) === 1, 20_000));
+    const newer = startCli([...words, "sh", "-c", `while :; do echo x >> ${file}; sleep 0.05; done`], { env });
+    ends(t, newer);
+    t.true(await eventually(() => started(env) === 2, 20_000));
+    other.stop();
+    t.true(await eventually(() => eventsOf(env).some(({ action }) => action === "pause"), 20_000));
+    for (const run of [older, newer]) run.kill("SIGKILL");
+    const before = readFileSync(file, "utf8").length;
+    const { stdout } = await runCli(["status", "--json"], { env });
+    const { jobs } = JSON.parse(stdout) as StatusSnapshot;
+    t.deepEqual(
+      jobs.map(({ state }) => state),
+      ["orphaned", "orphaned"],
+    );
+    t.true(await eventually(() => readFileSync(file, "utf8").length > before + 4, 20_000));
+    for (const { processes } of jobs) for (const { pid } of processes) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+    await eventually(() => jobs.every(({ processes }) => processes.every(({ pid }) => !isAlive(pid))));
+    await runCli(["status"], { env });
+  });
+}
+
+test.serial("inside a job there is no watchdog of its own: the job's limit is not the machine's", async (t) => {
+  const env = world("inside");
+  const child = startCli(["run", "--memory", "200", "--", "sleep", "2"], { env: { ...env, HEADROOM_JOB_ID: "1-2-3" } });
+  t.is((await finishCli(child)).code, 0);
+  t.false(eventsOf(env).some(({ event }) => event === "watchdog"));
+});
+
+test.serial("a lock that nobody can have is told, and the job runs", async (t) => {
+  const env = world("lock");
+  mkdirSync(join(env.XDG_RUNTIME_DIR, "hermes-headroom"), { mode: 0o700 });
+  mkdirSync(join(env.XDG_RUNTIME_DIR, "hermes-headroom", "watchdog.lock"));
+  const result = await runCli(["run", "--memory", "200", "--", "sh", "-c", "sleep 0.5; exit 4"], { env });
+  t.is(result.code, 4);
+  t.regex(result.stderr, /^headroom: no watchdog: .*watchdog\.lock is not a regular file: remove it\n$/);
 });
 
 test.serial("observe: nothing is done, and what would be done is in the log", async (t) => {

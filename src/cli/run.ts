@@ -71,14 +71,22 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   const askedMb = options.memory;
   const learnedPeakMb = diary.learnedPeakMb();
   const swapMb = options.swap ?? settings.swap_mb;
+  const isInsideJob = process.env["HEADROOM_JOB_ID"] !== undefined;
   if (settings.mode === "observe") {
     const capMb = askedMb ?? automaticCapMb(memory);
     const would = settings.lighten ? lightened(native, words, source, classified, capMb) : undefined;
     diary.write({ event: "observe", cap_mb: capMb, ...(would === undefined ? {} : { lightened: would.changes }) });
     diary.problems.forEach(warn);
     const { path } = native.runtimeDirectory();
-    const watch = { native, runtimeDir: path, resolved, environment: process.env, observe: true, warn };
-    const guard = watchRun(watch);
+    const guard = watchRun({
+      native,
+      runtimeDir: path,
+      resolved,
+      environment: process.env,
+      observe: true,
+      isInsideJob,
+      warn,
+    });
     const code = await runLikeThis(words, options, reportFile);
     await guard.stop();
     return code;
@@ -93,7 +101,6 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
   else adoptJobs(native, runtimeDir, modes).forEach(warn);
 
   let isWaiting = false;
-  const isInsideJob = process.env["HEADROOM_JOB_ID"] !== undefined;
   const turn = await runTurn({
     native,
     runtimeDir,
@@ -146,7 +153,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
       if (event.event === "paused" && !options.json) say(event.paused ? PAUSED : RESUMED);
     },
   };
-  const guard = watchRun({ native, runtimeDir, resolved, environment: process.env, observe: false, warn });
+  const guard = watchRun({ native, runtimeDir, resolved, environment: process.env, observe: false, isInsideJob, warn });
   const job = startJob(native, modes, request);
   job.warnings.forEach(warn);
   if (!job.started) {

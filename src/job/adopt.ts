@@ -15,7 +15,7 @@ export interface Sweep {
 }
 
 /**
- * Removes abandoned boxes and records, and lists the jobs that still run. Never throws: old litter must not
+ * Removes abandoned boxes and records, lets paused jobs go on that no watchdog looks after, and lists the jobs that still run. Never throws: old litter must not
  * stop a new job.
  */
 export const sweepJobs = (native: Native, runtimeDir: string | null, modes: readonly UsableMode[]): Sweep => {
@@ -29,7 +29,12 @@ export const sweepJobs = (native: Native, runtimeDir: string | null, modes: read
     }
   };
   const broken = runtimeDir === null ? [] : attempt(() => native.brokenRecords(runtimeDir), []);
-  const jobs = runtimeDir === null ? [] : attempt(() => native.listJobs(runtimeDir, true), []);
+  let jobs = runtimeDir === null ? [] : attempt(() => native.listJobs(runtimeDir, true), []);
+  // Whose watchdog paused a job may have been killed, and every other one with it.
+  if (runtimeDir !== null && jobs.some(({ state }) => state === "paused")) {
+    if (attempt(() => native.wakeForgotten(runtimeDir), 0) > 0)
+      jobs = attempt(() => native.listJobs(runtimeDir, true), []);
+  }
   const stays = runtimeDir === null || broken.length === 0 ? [] : attempt(() => native.brokenRecords(runtimeDir), []);
   const told = broken.map((path) =>
     stays.includes(path)

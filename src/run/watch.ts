@@ -12,18 +12,19 @@ export interface RunWatch {
   resolved: ResolvedSettings;
   environment: Readonly<Record<string, string | undefined>>;
   observe: boolean;
+  /** The limits of its own job's box are not the machine's, and that job is among those it would act on. */
+  isInsideJob: boolean;
   warn: (line: string) => void;
 }
 
 const NO_GUARD: Guard = { stop: async () => {} };
 
 /** A watchdog that cannot be had is told, and is no reason not to run. */
-export const watchRun = ({ native, runtimeDir, resolved, environment, observe, warn }: RunWatch): Guard => {
+export const watchRun = (run: RunWatch): Guard => {
+  const { native, runtimeDir, resolved, observe, warn } = run;
   // Without records it could not know the jobs; that they are missing has been told.
-  if (runtimeDir === null) return NO_GUARD;
-  const log = (event: Omit<HeadroomEvent, "pid">): void => {
-    appendEvent(dataDirectory(environment), { pid: process.pid, ...event });
-  };
+  if (runtimeDir === null || run.isInsideJob) return NO_GUARD;
+  const directory = dataDirectory(run.environment);
   try {
     return startGuard(native, {
       runtimeDir,
@@ -31,8 +32,9 @@ export const watchRun = ({ native, runtimeDir, resolved, environment, observe, w
       reserveMb: resolved.reserve_mb,
       observe,
       onEvent: (event) => {
-        const logged = toLog(event);
-        if (logged !== undefined) log(logged);
+        if (event.event === "unable") warn(`no watchdog: ${event.reason}`);
+        const logged = toLog(event, observe);
+        if (logged !== undefined) appendEvent(directory, { pid: process.pid, ...logged });
       },
     });
   } catch (error) {
@@ -43,7 +45,7 @@ export const watchRun = ({ native, runtimeDir, resolved, environment, observe, w
 
 const WORDS = { pause: "paused", resume: "resumed", terminate: "told to end", kill: "killed" } as const;
 
-const toLog = (event: WatchdogEvent): Omit<HeadroomEvent, "pid"> | undefined => {
+const toLog = (event: WatchdogEvent, observe: boolean): Omit<HeadroomEvent, "pid"> | undefined => {
   switch (event.event) {
     case "acted": {
       const { action, job, command, kind, available_bytes, observed } = event;
@@ -64,10 +66,12 @@ const toLog = (event: WatchdogEvent): Omit<HeadroomEvent, "pid"> | undefined => 
       return { event: "watchdog", action: "push_out", job, reason: `pushed ${bytesToMb(bytes)} MB out to swap` };
     }
     case "danger": {
+      if (!observe) return undefined;
       const reason = `the watchdog would have looked for a job to stop: the machine ${describeCause(event)}`;
       return { event: "observe", available_mb: bytesToWholeMb(event.available_bytes), reason };
     }
     case "guarding":
+    case "unable":
       return undefined;
   }
 };

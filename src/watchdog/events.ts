@@ -27,6 +27,8 @@ export interface WatchdogActed {
 
 export type WatchdogEvent =
   | { event: "guarding"; locked: boolean }
+  /** Nobody can have the lock. */
+  | { event: "unable"; reason: string }
   | WatchdogActed
   | { event: "pushed_out"; job: string; bytes: number }
   | { event: "danger"; cause: WatchdogCause; available_bytes: number; critical_bytes: number };

@@ -32,6 +32,7 @@ fn verdict(available_mb: u64) -> Verdict {
     let available_bytes = available_mb * MIB;
     Verdict {
         cause: (available_bytes < CRITICAL).then_some(Cause::Available),
+        is_agents_own: false,
         is_emergency: available_bytes < CRITICAL / 2,
         available_bytes,
         swap_free_bytes: 0,
@@ -242,6 +243,23 @@ fn an_agent_that_waits_for_memory_is_danger_however_much_there_seems_to_be() {
     let judged = causes(5000, waits(50));
     assert_eq!(judged[..2], [None, None], "one look says nothing about a rate");
     assert_eq!(judged[2..], [Some(Cause::Stalled(50)); 6]);
+}
+
+#[test]
+fn the_agents_waiting_is_its_own_only_while_memory_is_not_short_for_all() {
+    let judged = |available_mb: u64| {
+        let mut judge = Judge::new(rules());
+        let mut at = Instant::now();
+        let verdicts = (0..4).map(|n| {
+            at += Duration::from_millis(250);
+            let stalls = Stalls::Agent { total_us: n * 200_000 };
+            judge.judge(&Reading { at, available_bytes: available_mb * MIB, swap_free_bytes: 0, stalls })
+        });
+        verdicts.last().unwrap()
+    };
+    assert!(judged(5000).is_agents_own && judged(5000).cause.is_some());
+    assert!(!judged(200).is_agents_own && judged(200).cause.is_some());
+    assert!(!judged(50).is_agents_own);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headroom_core::journal::RuntimeDir;
-use headroom_core::watchdog::{Rules, Running, start};
+use headroom_core::watchdog::{Rules, Running, start, wake_forgotten as core_wake_forgotten};
 use napi_derive::napi;
 
 use crate::error::{bad_argument, bytes, thrown};
@@ -69,4 +69,12 @@ impl Watchdog {
     pub fn stop(&mut self) {
         self.running = None;
     }
+}
+
+/// Lets jobs go on that were paused by a watchdog that is gone, where no other one has taken over. Answers how
+/// many.
+#[napi(catch_unwind)]
+pub fn wake_forgotten(runtime_dir: String) -> napi::Result<u32> {
+    let woken = RuntimeDir::at(Path::new(&runtime_dir)).and_then(|runtime| core_wake_forgotten(&runtime));
+    woken.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|e| thrown(&e))
 }

@@ -25,6 +25,8 @@ use crate::process::{Ending, PidFd, SignalForwarder, reap, reap_orphans};
 
 /// How often a job with a kernel limit is sampled.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+/// How often it is looked what the watchdog did with the job.
+const MARK_EVERY: Duration = Duration::from_millis(100);
 /// How often escapes are looked for, which reads all processes of the machine.
 const ESCAPES_EVERY: Duration = Duration::from_secs(1);
 /// How long the last processes of a job (the rest of a pipeline) may take to end after its command.
@@ -84,6 +86,8 @@ pub fn start(
     let kernel_log = KernelLog::from_now();
     let began = Instant::now();
 
+    let own_pid = std::process::id().cast_signed();
+    let had_before = proc.children(own_pid).ok().flatten().unwrap_or_default();
     let entered = entrance.spawn(&proc, &command, supervision.registration.as_ref());
     let Entered { spawned, job_box, record } = entered.inspect_err(|_| {
         if let Some(record) = supervision.record.take() {
@@ -113,7 +117,7 @@ pub fn start(
     let (id, cgroup) = (job_box.id(), job_box.cgroup_path());
     let mut watched = Watched::new(job_box.id(), root);
     if supervision.collects_orphans {
-        watched.inherit_orphans(job_box.guard_pid().into_iter().collect());
+        watched.inherit_orphans(had_before.into_iter().chain(job_box.guard_pid()).collect());
     }
     let watch = Watch {
         watched,
@@ -134,6 +138,7 @@ pub fn start(
         seen_large: HashMap::new(),
         seen_inside: HashSet::new(),
         next_escapes_look: began + ESCAPES_EVERY,
+        next_mark_look: began + MARK_EVERY,
         is_paused: false,
         escaped: 0,
     };
@@ -188,6 +193,7 @@ struct Watch {
     /// Every process that was seen in the box, for the kernel's log.
     seen_inside: HashSet<i32>,
     next_escapes_look: Instant,
+    next_mark_look: Instant,
     is_paused: bool,
     escaped: u64,
 }
@@ -231,6 +237,8 @@ impl Watch {
         };
         if Instant::now() >= self.next_escapes_look {
             self.look_for_escapes();
+        }
+        if Instant::now() >= self.next_mark_look {
             self.look_at_mark();
         }
         pause
@@ -261,8 +269,13 @@ impl Watch {
 
     /// What the watchdog, maybe another process's, does with this job.
     fn look_at_mark(&mut self) {
+        self.next_mark_look = Instant::now() + MARK_EVERY;
         let mark = self.supervision.record.as_ref().and_then(Record::mark);
-        let paused = mark.is_some_and(|mark| mark.handling == Handling::Paused);
+        if mark.as_ref().is_some_and(|mark| mark.handling == Handling::Stopped) {
+            // That is told at the end; going on only to hear a signal is no news.
+            return;
+        }
+        let paused = mark.is_some();
         if paused != self.is_paused {
             self.is_paused = paused;
             self.events.send(&Event::Paused { paused });

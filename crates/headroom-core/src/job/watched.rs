@@ -43,13 +43,16 @@ impl Watched {
     }
 
     /// Counts every child of this process, but for `not_the_jobs`, as the job's: this process has declared
-    /// itself the parent of orphans and starts nothing else.
+    /// itself the parent of orphans and starts nothing else. Those that it had before the job (a shell that
+    /// replaced itself by it leaves its own) must be among `not_the_jobs`.
     pub(crate) fn inherit_orphans(&mut self, not_the_jobs: Vec<i32>) {
         self.orphans = Some(Inheritance { own_pid: std::process::id().cast_signed(), not_the_jobs });
     }
 
     fn is_orphan_of_the_job(&self, stat: &Stat) -> bool {
-        self.orphans.as_ref().is_some_and(|ours| ours.own_pid == stat.ppid && !ours.not_the_jobs.contains(&stat.pid))
+        let is_ours = |ours: &Inheritance| ours.own_pid == stat.ppid && !ours.not_the_jobs.contains(&stat.pid);
+        // An orphan of one that was there before the job was seen as a stranger while its parent lived.
+        self.orphans.as_ref().is_some_and(is_ours) && !self.strangers.contains(&stat.key())
     }
 
     /// Adds the children that known members have now: cheap, and enough between two full looks.
@@ -61,7 +64,9 @@ impl Watched {
                 if self.orphans.as_ref().is_some_and(|ours| ours.not_the_jobs.contains(&child)) {
                     continue;
                 }
-                if let (false, Ok(Some(key))) = (self.members.contains_key(&child), proc.living(child)) {
+                if let (false, Ok(Some(key))) = (self.members.contains_key(&child), proc.living(child))
+                    && !self.strangers.contains(&key)
+                {
                     self.members.insert(child, key);
                     unseen.push(child);
                 }

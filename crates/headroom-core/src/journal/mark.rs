@@ -8,7 +8,6 @@ use rustix::fs::OFlags;
 use crate::boxing::BoxId;
 use crate::error::{Error, Result};
 use crate::journal::RuntimeDir;
-use crate::watchdog::Cause;
 
 /// Ending of a mark's name.
 pub(crate) const MARK_ENDING: &str = ".watchdog.json";
@@ -22,6 +21,18 @@ pub enum Handling {
     Paused,
     /// It was told to end, or killed.
     Stopped,
+}
+
+/// Why something has to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Available memory is below the critical line.
+    Available,
+    /// The agent waits for memory, in so many percent of the last second.
+    Stalled(u32),
+    /// So many pages a second are read again (a kernel without pressure information).
+    Refaults(u64),
 }
 
 /// What was done with one job, and why.

@@ -3,6 +3,7 @@
 
 mod adopt;
 mod jobs;
+pub(crate) mod locked;
 mod mark;
 mod record;
 mod runtime_dir;
@@ -10,8 +11,7 @@ mod runtime_dir;
 pub use adopt::{adopt, keep_adopting};
 pub use jobs::{JobState, JobView, broken, jobs, sweep};
 pub(crate) use jobs::{own_cgroup_path, records};
-pub use mark::{Handling, Mark};
-pub(crate) use record::boot_ms;
+pub use mark::{Cause, Handling, Mark};
 pub use record::{Facts, Record};
 pub use runtime_dir::RuntimeDir;
 pub(crate) use runtime_dir::Stamp;

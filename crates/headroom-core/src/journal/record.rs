@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use crate::boxing::{BoxId, JobBox, Mode};
 use crate::error::{Error, Result};
 use crate::journal::{Mark, RuntimeDir};
-use crate::proc::{ProcFs, ProcessKey};
+use crate::proc::{ProcFs, ProcessKey, boot_ms};
 
 /// What is on record about a job.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -61,13 +61,6 @@ pub(crate) const ENDING: &str = ".job.json";
 pub(crate) fn boot_id(proc: &ProcFs) -> String {
     let text = proc.dir().read_if_present("sys/kernel/random/boot_id").ok().flatten();
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
-}
-
-/// Milliseconds since boot, the machine's sleep included.
-pub(crate) fn boot_ms() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
-    seconds * 1000 + nanos / 1_000_000
 }
 
 impl Record {

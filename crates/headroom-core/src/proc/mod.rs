@@ -14,6 +14,7 @@ pub use listing::{ProcessTree, descendants_of};
 pub use membership::Membership;
 pub use mounts::Mount;
 pub use rss::{Rollup, Statm};
+pub(crate) use stat::boot_ms;
 pub use stat::{ProcessKey, Stat};
 pub use status::Status;
 

@@ -13,15 +13,19 @@ pub struct ProcessKey {
     pub start_ticks: u64,
 }
 
+/// Milliseconds since boot, the machine's sleep included.
+pub(crate) fn boot_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000
+}
+
 impl ProcessKey {
     /// How long ago the process started, milliseconds; whether it still lives does not matter. Start times
     /// count from the boot, suspended time included, and so does `CLOCK_BOOTTIME`.
     #[must_use]
     pub fn age_ms(self) -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let since_boot = now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000;
         let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-        since_boot.saturating_sub(self.start_ticks.saturating_mul(1000) / ticks_per_second)
+        boot_ms().saturating_sub(self.start_ticks.saturating_mul(1000) / ticks_per_second)
     }
 }
 

@@ -4,9 +4,9 @@ use std::fs::File;
 
 use crate::error::Result;
 use crate::journal::RuntimeDir;
+use crate::journal::locked::held;
 use crate::proc::{ProcFs, ProcessKey};
 use crate::slots::inscription::Inscription;
-use crate::slots::locked::held;
 use crate::slots::names::{self, Numbers};
 use crate::slots::{DIRECTORY, directory};
 

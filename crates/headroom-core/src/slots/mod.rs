@@ -13,7 +13,6 @@
 
 mod inscription;
 mod listing;
-mod locked;
 mod names;
 mod silence;
 mod slot;
@@ -22,8 +21,6 @@ mod waiter;
 
 use crate::error::Result;
 use crate::journal::RuntimeDir;
-
-pub(crate) use locked::{Attempt, Locked};
 
 pub use listing::{Listing, Occupant, list};
 pub use names::MOST_SLOTS;

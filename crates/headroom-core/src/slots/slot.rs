@@ -4,9 +4,9 @@ use rustix::fs::OFlags;
 
 use crate::error::Result;
 use crate::journal::RuntimeDir;
+use crate::journal::locked::{Attempt, Locked};
 use crate::proc::ProcessKey;
 use crate::slots::inscription::Inscription;
-use crate::slots::locked::{Attempt, Locked};
 use crate::slots::names;
 
 /// How often a slot's file may be deleted under our hands before the caller has to ask again.

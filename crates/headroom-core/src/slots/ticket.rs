@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
+use crate::journal::locked::{Attempt, Locked, busy};
 use crate::journal::{RuntimeDir, Stamp};
-use crate::slots::locked::{Attempt, Locked, busy};
 use crate::slots::names::{self, Numbers};
 
 /// Numbers from here on come from nobody who counted: they are not counted on from, lest they run out.

@@ -8,11 +8,11 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use crate::error::Result;
+use crate::journal::locked::{Attempt, Locked};
 use crate::journal::{RuntimeDir, Stamp};
 use crate::proc::{ProcFs, ProcessKey};
 use crate::slots::directory;
 use crate::slots::inscription::Inscription;
-use crate::slots::locked::{Attempt, Locked};
 use crate::slots::silence::Seen;
 use crate::slots::slot::Slot;
 use crate::slots::ticket::{Before, Ticket};

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::journal::Cause;
 use crate::watchdog::{Reading, Rules, Stalls};
 
 /// Waiting is judged over this long.
@@ -14,23 +15,14 @@ const GROWTH_BYTES_PER_MS: u64 = 3 << 20;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Why something has to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// Available memory is below the critical line.
-    Available,
-    /// The agent waits for memory, in so many percent of the last second.
-    Stalled(u32),
-    /// So many pages a second are read again (a kernel without pressure information).
-    Refaults(u64),
-}
-
 /// What one reading means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     /// Danger, and why.
     pub cause: Option<Cause>,
+    /// The cause is the agent's own waiting while there seems to be enough: it counts only when no job is in the
+    /// agent's cgroup or below it, because those wait there too.
+    pub is_agents_own: bool,
     /// Less than half of the critical line is left.
     pub is_emergency: bool,
     /// Available memory then, bytes.
@@ -64,6 +56,7 @@ impl Judge {
         let room = available_bytes.saturating_sub(self.rules.critical_bytes);
         Verdict {
             cause: if is_low { Some(Cause::Available) } else { stalled },
+            is_agents_own: !is_low && stalled.is_some() && available_bytes >= self.rules.reserve_bytes,
             is_emergency: available_bytes < self.rules.critical_bytes / 2,
             available_bytes,
             swap_free_bytes: reading.swap_free_bytes,

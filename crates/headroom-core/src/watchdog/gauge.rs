@@ -56,6 +56,8 @@ pub struct Gauge {
     ceilings_at: Instant,
     enough_bytes: u64,
     agent: Option<Cgroup>,
+    /// The agent's path in the v2 hierarchy.
+    agent_path: Option<String>,
 }
 
 impl Gauge {
@@ -63,8 +65,14 @@ impl Gauge {
     /// the agent, where it is not this process.
     pub fn new(proc: ProcFs, enough_bytes: u64, agent_pid: Option<i32>) -> Result<Self> {
         let ceilings = Ceilings::find(&proc)?;
-        let agent = agent_cgroup(&proc, agent_pid);
-        Ok(Self { proc, ceilings, ceilings_at: Instant::now(), enough_bytes, agent })
+        let membership = match agent_pid {
+            Some(pid) => proc.membership(pid)?.unwrap_or_default(),
+            None => proc.own_membership()?,
+        };
+        let agent_path = membership.v2.clone();
+        let place = Hierarchies::of(&proc, membership)?.v2;
+        let agent = place.and_then(|place| Cgroup::open(place.own, Version::V2).ok());
+        Ok(Self { proc, ceilings, ceilings_at: Instant::now(), enough_bytes, agent, agent_path })
     }
 
     /// Measures once.
@@ -80,6 +88,16 @@ impl Gauge {
         Ok(Reading { at, available_bytes, swap_free_bytes: machine.swap_free_bytes, stalls: self.stalls() })
     }
 
+    /// Whether a process is in the agent's cgroup or below it, so that its waiting is part of the agent's.
+    #[must_use]
+    pub fn is_with_agent(&self, pid: i32) -> bool {
+        let path = self.proc.membership(pid).ok().flatten().and_then(|membership| membership.v2);
+        path.zip(self.agent_path.as_ref()).is_some_and(|(path, agent)| {
+            path.strip_prefix(agent.as_str())
+                .is_some_and(|below| below.is_empty() || below.starts_with('/') || agent == "/")
+        })
+    }
+
     fn stalls(&self) -> Stalls {
         let full = |dir: &Dir, file| Pressure::read(dir, file).ok().flatten().map(|pressure| pressure.full.total_us);
         if let Some(total_us) = self.agent.as_ref().and_then(|agent| full(agent.dir(), AGENT_PRESSURE)) {
@@ -92,16 +110,6 @@ impl Gauge {
         let total = of_agent.or_else(|| refaults(self.proc.dir(), "vmstat"));
         total.map_or(Stalls::Unknown, |total| Stalls::Refaults { total })
     }
-}
-
-/// The agent's cgroup, unless it is the root, which has no files of its own.
-fn agent_cgroup(proc: &ProcFs, agent_pid: Option<i32>) -> Option<Cgroup> {
-    let membership = match agent_pid {
-        Some(pid) => proc.membership(pid).ok()??,
-        None => proc.own_membership().ok()?,
-    };
-    let place = Hierarchies::of(proc, membership).ok()?.v2?;
-    Cgroup::open(place.own, Version::V2).ok()
 }
 
 /// Pages that came back: of files, and (where a kernel counts them) from swap. `workingset_refault` without an

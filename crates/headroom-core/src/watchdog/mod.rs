@@ -16,8 +16,9 @@ mod plan;
 mod rules;
 mod watch;
 
-pub use danger::{Cause, Judge, Verdict};
+pub use crate::journal::Cause;
+pub use danger::{Judge, Verdict};
 pub use gauge::{Gauge, Reading, Stalls};
 pub use plan::{Plan, Step};
 pub use rules::Rules;
-pub use watch::{Running, start};
+pub use watch::{Running, start, wake_forgotten};

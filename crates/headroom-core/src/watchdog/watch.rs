@@ -12,9 +12,10 @@ use rustix::fs::OFlags;
 use crate::boxing::BoxId;
 use crate::error::{Error, Result};
 use crate::job::EventSink;
-use crate::journal::{Handling, Mark, RuntimeDir, boot_ms};
-use crate::proc::ProcFs;
-use crate::slots::{Attempt, Locked};
+use crate::journal::locked::{Attempt, Locked};
+use crate::journal::{Handling, Mark, RuntimeDir};
+use crate::proc::{ProcFs, boot_ms};
+use crate::process::PidFd;
 use crate::watchdog::candidate::{Candidate, candidates};
 use crate::watchdog::pin::Pinned;
 use crate::watchdog::{Cause, Gauge, Judge, Plan, Rules, Step, Verdict, page_out};
@@ -41,6 +42,11 @@ enum Told<'a> {
     Guarding {
         /// Its code and stack are locked in memory.
         locked: bool,
+    },
+    /// It cannot act, nor can any other one: the lock cannot be had by anybody.
+    Unable {
+        /// Why.
+        reason: String,
     },
     /// It did something with a job, or (`observed`) would have.
     Acted {
@@ -101,6 +107,22 @@ pub fn start(runtime: Arc<RuntimeDir>, rules: Rules) -> Result<(Running, OwnedFd
     let thread = std::thread::Builder::new().name("headroom-watch".to_owned()).spawn(move || watch.stay());
     let thread = Some(thread.map_err(|e| Error::call("thread", e))?);
     Ok((Running { stop, thread }, reader.into()))
+}
+
+/// Lets jobs go on that were paused by a watchdog that is gone, where no other one has taken over. Answers how
+/// many.
+pub fn wake_forgotten(runtime: &RuntimeDir) -> Result<usize> {
+    let Attempt::Had(_lock) = Locked::attempt(runtime, LOCK_FILE, OFlags::RDWR)? else {
+        return Ok(0);
+    };
+    let proc = ProcFs::system()?;
+    let is_paused = |job: &Candidate| Mark::read(runtime, job.id).is_some_and(|mark| mark.handling == Handling::Paused);
+    let paused: Vec<Candidate> = candidates(&proc, runtime).into_iter().filter(is_paused).collect();
+    for job in &paused {
+        Mark::erase(runtime, job.id);
+        job.thaw(&proc);
+    }
+    Ok(paused.len())
 }
 
 impl Running {
@@ -179,14 +201,26 @@ impl Watch {
     }
 
     /// Waits until no other watchdog of this user acts. `None` when it is to end before that.
-    fn stand_by(&self) -> Option<Office> {
+    fn stand_by(&mut self) -> Option<Office> {
         let flags = OFlags::RDWR | OFlags::CREATE;
         let file = if self.rules.observe { OBSERVERS_LOCK_FILE } else { LOCK_FILE };
+        let mut is_told = false;
         loop {
-            // Otherwise somebody has it, or the directory is in a bad way; both may pass.
-            if let Ok(Attempt::Had(lock)) = Locked::attempt(&self.runtime, file, flags) {
-                lock.sign(&self.proc);
-                return Some(Office { is_deputy: false, _lock: lock });
+            let problem = match Locked::attempt(&self.runtime, file, flags) {
+                Ok(Attempt::Had(lock)) => {
+                    lock.sign(&self.proc);
+                    return Some(Office { is_deputy: false, _lock: lock });
+                }
+                Ok(Attempt::Held | Attempt::Gone) => None,
+                Ok(Attempt::Foreign) => {
+                    Some(format!("{} is not a regular file: remove it", self.runtime.path().join(file).display()))
+                }
+                Err(error) => Some(error.with_advice()),
+            };
+            // It may pass, so the next try comes all the same.
+            if let (Some(reason), false) = (problem, is_told) {
+                self.events.send(&Told::Unable { reason });
+                is_told = true;
             }
             if !self.rules.observe
                 && self.holder_is_stopped()
@@ -216,7 +250,7 @@ impl Watch {
     /// Measures once and does what is to be done. Answers how long to wait.
     fn look(&mut self) -> Duration {
         let Ok(reading) = self.gauge.read() else { return STAND_BY };
-        let verdict = self.judge.judge(&reading);
+        let mut verdict = self.judge.judge(&reading);
         while let Ok((id, bytes)) = self.receiver.try_recv() {
             self.plan.pages_have_left(id, bytes);
             self.events.send(&Told::PushedOut { job: id.to_string(), bytes });
@@ -226,6 +260,10 @@ impl Watch {
             return verdict.pause;
         }
         self.jobs = candidates(&self.proc, &self.runtime);
+        if verdict.is_agents_own && self.jobs.iter().any(|job| self.is_with_agent(job)) {
+            // A job that thrashes within its own cap is no reason.
+            verdict.cause = None;
+        }
         let ids: Vec<BoxId> = self.jobs.iter().map(|job| job.id).collect();
         let step = if self.rules.observe { None } else { self.plan.next(reading.at, &verdict, &ids) };
         match (step, verdict.cause) {
@@ -236,6 +274,12 @@ impl Watch {
             _ => {}
         }
         if self.plan.is_busy() { verdict.pause.min(BUSY_PAUSE) } else { verdict.pause }
+    }
+
+    fn is_with_agent(&self, job: &Candidate) -> bool {
+        let root = job.facts.root.filter(|root| self.proc.is_alive(*root)).map(|root| root.pid);
+        let any = root.or_else(|| job.pids(&self.proc).first().map(PidFd::pid));
+        any.is_none_or(|pid| self.gauge.is_with_agent(pid))
     }
 
     fn act(&mut self, step: Step, verdict: &Verdict) {
@@ -261,7 +305,9 @@ impl Watch {
                 job.terminate(&self.proc, stands_still);
             }
             Step::Kill(_) => {
-                if self.killed != Some(id) {
+                // A job that was told to end keeps the reason that it was told for.
+                let is_told = Mark::read(&self.runtime, id).is_some_and(|mark| mark.handling == Handling::Stopped);
+                if !is_told {
                     self.mark(id, Handling::Stopped, verdict);
                 }
                 job.kill(&self.proc);

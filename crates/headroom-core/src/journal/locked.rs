@@ -65,7 +65,7 @@ impl Locked {
     }
 
     /// Leaves a new stamp. Where that cannot be written (a read-only disk) others may take us for stopped.
-    pub(super) fn beat(&self) {
+    pub(crate) fn beat(&self) {
         let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         let times = Timestamps { last_access: now, last_modification: now };
         let _taken_for_stopped = rustix::fs::futimens(&self.file, &times);
