@@ -154,9 +154,11 @@ test.serial("a job that is continued only to hear that it must end is not told t
   const older = startCli(["run", "--memory", "200", "--", "sleep", "100"], { env });
   ends(t, older);
   t.true(await eventually(() => started(env) === 1, 20_000));
-  const newer = startCli(["run", "--memory", "200", "--", "sh", "-c", "trap '' TERM; sleep 100; sleep 100"], { env });
+  const newer = startCli(["run", "--memory", "200", "--", "sh", "-c", "trap '' TERM; echo; sleep 100; sleep 100"], {
+    env,
+  });
   ends(t, newer);
-  t.true(await eventually(() => started(env) === 2, 20_000));
+  await once(newer.stdout!, "data");
   other.stop();
   const { code, stderr } = await finishCli(newer);
   t.is(code, 137);

@@ -110,6 +110,12 @@ fn counting(scene: &Scene, name: &str) -> (String, impl Fn() -> u64 + use<>) {
     (script, move || std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
 }
 
+/// What a script says when its traps are set, and whether it has said so.
+fn readiness(scene: &Scene) -> (String, impl Fn() -> bool + use<>) {
+    let file = scene.dir.path().join("ready");
+    (format!(": > {}", file.display()), move || file.exists())
+}
+
 fn stands_still(count: &impl Fn() -> u64) -> bool {
     let before = count();
     std::thread::sleep(Duration::from_millis(600));
@@ -123,7 +129,9 @@ fn the_newest_is_paused_then_stopped_and_told_why_and_the_oldest_is_not_touched(
         let scene = Scene::new();
         let (script, count) = counting(&scene, "old");
         let old = scene.start(first, &script);
-        let new = scene.start(second, "trap 'exit 3' TERM; while :; do sleep 0.1; done");
+        let (ready, is_ready) = readiness(&scene);
+        let new = scene.start(second, &format!("trap 'exit 3' TERM; {ready}; while :; do sleep 0.1; done"));
+        wait_until("the newest can be asked", is_ready);
         let mut watching = scene.watch(always_in_danger());
         assert_eq!(watching.action(), ("pause".to_owned(), new.id.to_string()));
         assert_eq!(watching.action(), ("terminate".to_owned(), new.id.to_string()));
@@ -142,7 +150,10 @@ fn the_newest_is_paused_then_stopped_and_told_why_and_the_oldest_is_not_touched(
 fn who_does_not_end_when_asked_is_killed_with_all_its_processes() {
     for in_box in every_box(roomy()) {
         let scene = Scene::new();
-        let job = scene.start(in_box, "trap '' TERM; (setsid sh -c 'sleep 1000' &); while :; do sleep 0.1; done");
+        let (ready, is_ready) = readiness(&scene);
+        let script = format!("trap '' TERM; (setsid sh -c 'sleep 1000' &); {ready}; while :; do sleep 0.1; done");
+        let job = scene.start(in_box, &script);
+        wait_until("the job can be asked", is_ready);
         let mut watching = scene.watch(always_in_danger());
         assert_eq!(watching.action(), ("terminate".to_owned(), job.id.to_string()));
         assert_eq!(watching.action(), ("kill".to_owned(), job.id.to_string()));
