@@ -30,6 +30,17 @@ export declare class JobBox {
 }
 
 /**
+ * A role that one process of a user has at a time. Given up by `leave`, at the end of this process however it
+ * comes, and when this object is collected: keep it.
+ */
+export declare class RoleClaim {
+  /** Takes the role whose lock file has this name; `null` when somebody else has it. */
+  static attempt(runtimeDir: string, name: string): Self | null
+  /** Gives the role up. Twice is fine. */
+  leave(): void
+}
+
+/**
  * Signals of this process, caught and passed on to its job. Replaces the host's handlers of SIGINT,
  * SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH: only for a process that is all ours.
  */
@@ -291,6 +302,9 @@ export interface Peak {
   source: string
 }
 
+/** The user id at the other end of a connected Unix socket. */
+export declare function peerUid(fd: number): number
+
 /** Memory pressure of the whole machine. */
 export interface Pressure {
   /** At least one task waited. */
@@ -376,6 +390,24 @@ export interface Stall {
  * last process has ended.
  */
 export declare function startJob(place: JobPlace, command: JobCommand, supervision: JobSupervision, signals?: SignalPassing | undefined | null): JobStart
+
+/**
+ * Starts a service under the user's systemd, for root else under the system's. Answers why not, where it could
+ * not be started; `null` is success.
+ */
+export declare function startService(service: TransientService): string | null
+
+/** What to start as a transient service. */
+export interface TransientService {
+  /** The unit's name, with `.service`. */
+  unit: string
+  /** For people. */
+  description: string
+  /** The program, an absolute path, and its words. */
+  argv: Array<string>
+  /** `NAME=value`, beside what the manager gives every service. */
+  environment: Array<string>
+}
 
 /** The version of this addon; the loader compares it with the package's. */
 export declare function version(): string

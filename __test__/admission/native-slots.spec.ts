@@ -14,14 +14,25 @@ const folder = (t: ExecutionContext): string => {
 
 const DESCRIPTION: SlotDescription = {
   pid: process.pid,
+  id: "7",
   command: "npm test",
   kind: "test",
   since_ms: 5,
   cap_mb: null,
   reason: "waits for its turn",
+  job: null,
 };
 const LIFE = { isAlive: true, isStopped: false };
-const UNKNOWN = { isKnown: false, command: null, kind: null, since_ms: null, cap_mb: null, reason: null };
+const UNKNOWN = {
+  isKnown: false,
+  id: null,
+  command: null,
+  kind: null,
+  since_ms: null,
+  cap_mb: null,
+  reason: null,
+  job: null,
+};
 
 test("who holds and who waits is listed as described", (t) => {
   const slots = nativeSlots(native, folder(t));

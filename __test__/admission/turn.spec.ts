@@ -92,7 +92,11 @@ class FakeMachine {
   }
 
   take(pid: number, change: Partial<TurnRequest> = {}, limits: Partial<TurnLimits> = {}): Promise<Turn> {
-    return takeTurn({ command: `job ${pid}`, kind: "test", pid, ...change }, { ...LIMITS, ...limits }, this.world());
+    return takeTurn(
+      { command: `job ${pid}`, kind: "test", pid, id: String(pid), ...change },
+      { ...LIMITS, ...limits },
+      this.world(),
+    );
   }
 }
 
@@ -116,7 +120,7 @@ test("a third job waits for a slot, and is told for whom", async (t) => {
 test("with a free slot it still waits for memory that a running job may grow into", async (t) => {
   const machine = new FakeMachine();
   const first = await machine.take(1);
-  machine.jobs = [{ ownerPid: 1, capMb: 2386, nowMb: 100 }];
+  machine.jobs = [record(2386, 100, first)];
   machine.availableMb = 2900;
   machine.later.set(4000, () => {
     if (first.admitted) first.place?.leave();
@@ -148,24 +152,32 @@ test("without hope it is refused after 30 s, naming the largest processes", asyn
 
 test("after the queue's time it is refused, naming the holder", async (t) => {
   const machine = new FakeMachine();
-  await machine.take(1, {}, { maxHeavyJobs: 1 });
-  machine.jobs = [{ ownerPid: 1, capMb: 2386, nowMb: 640 }];
+  const first = await machine.take(1, {}, { maxHeavyJobs: 1 });
+  machine.jobs = [record(2386, 640, first)];
   const turn = await machine.take(2, {}, { maxHeavyJobs: 1 });
   t.false(turn.admitted);
   if (!turn.admitted) t.regex(turn.message, /refused after 300 s.*`job 1` \(pid 1, for 5 min, 640 of 2386 MB\)/);
   t.deepEqual(machine.slots.line, []);
 });
 
+/** A job on record, with its starter's slot if it is told whose. */
+const record = (capMb: number, nowMb: number, turn?: Turn): RecordedJob => {
+  if (turn?.admitted) turn.place?.started("a job");
+  return { id: "a job", command: "job", isOrphaned: false, capMb, nowMb };
+};
+
 const UNKNOWN: SlotUser = {
   isAlive: true,
   isStopped: false,
   isKnown: false,
   pid: 77,
+  id: null,
   command: null,
   kind: null,
   since_ms: null,
   cap_mb: null,
   reason: null,
+  job: null,
 };
 
 test("a holder that could not write down who it is keeps its slot, and nobody waits for its memory", async (t) => {
@@ -196,7 +208,7 @@ test("a number that may be another process's by now is not given to people", asy
 test("who waits for memory with a slot is served first, unless it is stopped", async (t) => {
   const machine = new FakeMachine();
   machine.availableMb = 900;
-  machine.jobs = [{ ownerPid: 9, capMb: 300, nowMb: 300 }];
+  machine.jobs = [record(300, 300)];
   const first = machine.take(1, { askedMb: 600 }, { queueTimeoutS: 60 });
   const seconds = [machine.take(2, { askedMb: 200 }, { queueTimeoutS: 20 })];
   const [second] = await Promise.all(seconds);
@@ -207,18 +219,45 @@ test("who waits for memory with a slot is served first, unless it is stopped", a
   t.false((await first).admitted);
 });
 
-test("a cap counts although a job on record had a starter of the same number", async (t) => {
+test("a cap counts until its job is on record", async (t) => {
   const machine = new FakeMachine();
   t.like(await machine.take(1, {}, { jobMemoryMaxMb: 1000 }), { admitted: true, capMb: 1000 });
-  // The orphan of an earlier process 1: the holder's own job is still to come.
-  machine.jobs = [{ ownerPid: null, capMb: 100, nowMb: 100 }];
+  machine.jobs = [record(100, 100)];
   t.like(await machine.take(2), { admitted: true, capMb: 1386 });
+});
+
+test("a job whose starter is gone takes a turn as long as it runs", async (t) => {
+  const machine = new FakeMachine();
+  machine.jobs = [{ ...record(500, 500), command: "npm test", isOrphaned: true }];
+  machine.later.set(3000, () => (machine.jobs = []));
+  const turn = await machine.take(1, {}, { maxHeavyJobs: 1 });
+  t.true(turn.admitted);
+  t.true(turn.queuedMs >= 3000);
+  t.deepEqual(machine.reasons, ["waits for its turn: `npm test` runs on although its starter is gone"]);
+});
+
+test("one process may hold several slots and wait for more", async (t) => {
+  const machine = new FakeMachine();
+  const first = await machine.take(1, { id: "1-1", askedMb: 200 });
+  const second = await machine.take(1, { id: "1-2", askedMb: 200 });
+  t.true(first.admitted && second.admitted);
+  t.false((await machine.take(1, { id: "1-3", askedMb: 200 }, { queueTimeoutS: 5 })).admitted);
+});
+
+test("called off while it waits, it leaves the line", async (t) => {
+  const machine = new FakeMachine();
+  await machine.take(1, {}, { maxHeavyJobs: 1 });
+  machine.later.set(1000, () => {
+    throw new Error("called off");
+  });
+  await t.throwsAsync(machine.take(2, {}, { maxHeavyJobs: 1 }), { message: "called off" });
+  t.deepEqual(machine.slots.line, []);
 });
 
 test("a learned peak waits for the running job to end", async (t) => {
   const machine = new FakeMachine();
   const first = await machine.take(1, {}, { jobMemoryMaxMb: 1000 });
-  machine.jobs = [{ ownerPid: 1, capMb: 1000, nowMb: 900 }];
+  machine.jobs = [record(1000, 900, first)];
   machine.availableMb = 2100;
   machine.later.set(2000, () => {
     if (first.admitted) first.place?.leave();
@@ -232,6 +271,9 @@ test("a learned peak waits for the running job to end", async (t) => {
 
 test("without slots only memory counts", async (t) => {
   const machine = new FakeMachine();
-  const turn = await takeTurn({ command: "a", kind: "test", pid: 1 }, LIMITS, { ...machine.world(), slots: undefined });
+  const turn = await takeTurn({ command: "a", kind: "test", pid: 1, id: "1" }, LIMITS, {
+    ...machine.world(),
+    slots: undefined,
+  });
   t.like(turn, { admitted: true, capMb: 2386, place: undefined });
 });

@@ -9,26 +9,30 @@ const readDescription = (pid: number | null, text: string | null): SlotDescripti
   try {
     const value = JSON.parse(text ?? "") as Partial<Record<keyof SlotDescription, unknown>> | null;
     if (pid === null || typeof value !== "object" || value === null) return undefined;
-    const { command, kind, since_ms, cap_mb, reason } = value;
+    const { id, command, kind, since_ms, cap_mb, reason, job } = value;
     if (typeof command !== "string" || typeof since_ms !== "number") return undefined;
     return {
       pid,
+      id: typeof id === "string" ? id : String(pid),
       command,
       kind: typeof kind === "string" ? kind : "custom",
       since_ms,
       cap_mb: typeof cap_mb === "number" ? cap_mb : null,
       reason: typeof reason === "string" ? reason : null,
+      job: typeof job === "string" ? job : null,
     };
   } catch {
     return undefined;
   }
 };
 
+const NOTHING_KNOWN = { id: null, command: null, kind: null, since_ms: null, cap_mb: null, reason: null, job: null };
+
 const readUser = ({ pid, alive, stopped, description }: NativeUser): SlotUser => {
   const life = { isAlive: alive, isStopped: stopped };
   const known = readDescription(pid, description);
   return known === undefined
-    ? { ...life, isKnown: false, pid, command: null, kind: null, since_ms: null, cap_mb: null, reason: null }
+    ? { ...life, isKnown: false, pid, ...NOTHING_KNOWN }
     : { ...life, isKnown: true, ...known };
 };
 

@@ -3,6 +3,8 @@
 /** What a holder or a waiter says about itself, as JSON in its lock file. Sizes in MiB. */
 export interface SlotDescription {
   pid: number;
+  /** Who asks: one process may ask for several jobs at once. */
+  id: string;
   /** The command, secrets masked. */
   command: string;
   kind: string;
@@ -12,6 +14,8 @@ export interface SlotDescription {
   cap_mb: number | null;
   /** Why it waits; `null` once it runs. */
   reason: string | null;
+  /** The job on record that it was taken for; `null` while that has not started. */
+  job: string | null;
 }
 
 /**
@@ -25,7 +29,17 @@ export type SlotUser = {
   isStopped: boolean;
 } & (
   | ({ isKnown: true } & SlotDescription)
-  | { isKnown: false; pid: number | null; command: null; kind: null; since_ms: null; cap_mb: null; reason: null }
+  | {
+      isKnown: false;
+      pid: number | null;
+      id: null;
+      command: null;
+      kind: null;
+      since_ms: null;
+      cap_mb: null;
+      reason: null;
+      job: null;
+    }
 );
 
 /** A place in the line, or a slot. Everything is given back when the process ends, however it ends. */

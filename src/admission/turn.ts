@@ -5,15 +5,20 @@ import type { SlotDescription, SlotPlace, Slots, SlotUser } from "./slots.js";
 
 /** A job on record, as far as admission goes. */
 export interface RecordedJob extends RunningJob {
-  /** The process that started it; `null` once that is gone, and its number perhaps another one's. */
-  ownerPid: number | null;
+  id: string;
+  /** The command, secrets masked. */
+  command: string;
+  /** Its command runs, and its starter, who held a slot for it, is gone. */
+  isOrphaned: boolean;
 }
 
 export interface TurnRequest {
   /** The command, secrets masked. */
   command: string;
   kind: string;
+  /** The process that asks, and which of its requests this is. */
   pid: number;
+  id: string;
   askedMb?: number;
   learnedPeakMb?: number;
 }
@@ -42,8 +47,16 @@ export interface TurnWorld {
   onWaiting: (reason: string) => void;
 }
 
+/** A slot that is ours. */
+export interface Held {
+  /** The job that it was taken for is on record now. */
+  started(job: string): void;
+  /** Gives it up. More than once is fine. */
+  leave(): void;
+}
+
 export type Turn =
-  | { admitted: true; capMb: number; queuedMs: number; told?: string; place: SlotPlace | undefined }
+  | { admitted: true; capMb: number; queuedMs: number; told?: string; place: Held | undefined }
   | { admitted: false; message: string; queuedMs: number };
 
 const SHORTEST_POLL_MS = 20;
@@ -54,44 +67,61 @@ const SHOWN_PROCESSES = 3;
 
 export const takeTurn = async (request: TurnRequest, limits: TurnLimits, world: TurnWorld): Promise<Turn> => {
   const began = world.nowMs();
-  const describe = (cap_mb: number | null, reason: string | null): SlotDescription => ({
+  const describe = (cap_mb: number | null, reason: string | null, job: string | null = null): SlotDescription => ({
     pid: request.pid,
+    id: request.id,
     command: request.command,
     kind: request.kind,
     since_ms: began,
     cap_mb,
     reason,
+    job,
   });
-  let place = world.slots?.join(limits.maxHeavyJobs, describe(null, "waits for its turn"));
+  const place = world.slots?.join(limits.maxHeavyJobs, describe(null, "waits for its turn"));
+  try {
+    return await waitInLine(request, limits, world, { began, place, describe });
+  } catch (error) {
+    // Called off while it waited, or the line cannot be kept.
+    place?.leave();
+    throw error;
+  }
+};
+
+interface Line {
+  began: number;
+  place: SlotPlace | undefined;
+  describe: (capMb: number | null, reason: string | null, job?: string | null) => SlotDescription;
+}
+
+const waitInLine = async (
+  request: TurnRequest,
+  limits: TurnLimits,
+  world: TurnWorld,
+  { began, place, describe }: Line,
+): Promise<Turn> => {
   let hasSlot = place === undefined;
   let told = "";
   let hopelessSince: number | undefined;
   let pollMs = SHORTEST_POLL_MS;
   const waited = (): number => world.nowMs() - began;
   for (;;) {
-    let reason: string;
+    let reason = "";
     if (!hasSlot && place !== undefined) {
       const { taken, ahead } = place.tryTake();
       hasSlot = taken;
-      reason = taken ? "" : slotReason(ahead, world.slots?.list().holders ?? []);
-    } else {
-      reason = "";
+      if (!taken) reason = slotReason(ahead, world.slots?.list().holders ?? []);
     }
     if (hasSlot) {
-      const older = olderPending(world.slots?.list().holders ?? [], request.pid, began);
-      const admission: Admission =
-        older === undefined
-          ? admit({ ...admissionInput(request, limits, world), memory: world.measureMemory() })
-          : { admitted: false, hasHope: true, reason: `waits behind \`${older.command}\`, which waits for memory` };
+      const admission = admitNow(request, limits, world, began);
       if (admission.admitted) {
-        place?.describe(describe(admission.capMb, null));
-        return {
-          admitted: true,
-          capMb: admission.capMb,
-          queuedMs: waited(),
-          place,
-          ...(admission.told === undefined ? {} : { told: admission.told }),
+        const { capMb } = admission;
+        place?.describe(describe(capMb, null));
+        const held = place && {
+          started: (job: string) => place.describe(describe(capMb, null, job)),
+          leave: () => place.leave(),
         };
+        const note = admission.told === undefined ? {} : { told: admission.told };
+        return { admitted: true, capMb, queuedMs: waited(), place: held, ...note };
       }
       reason = admission.reason;
       if (admission.hasHope) hopelessSince = undefined;
@@ -111,7 +141,6 @@ export const takeTurn = async (request: TurnRequest, limits: TurnLimits, world: 
     if (waited() >= limits.queueTimeoutS * 1000) {
       const message = refusedForTime(limits.queueTimeoutS, reason, world);
       place?.leave();
-      place = undefined;
       return { admitted: false, queuedMs: waited(), message };
     }
     await world.sleep(pollMs);
@@ -119,16 +148,34 @@ export const takeTurn = async (request: TurnRequest, limits: TurnLimits, world: 
   }
 };
 
+/** Whether one that has a slot may start. */
+const admitNow = (request: TurnRequest, limits: TurnLimits, world: TurnWorld, began: number): Admission => {
+  const holders = world.slots?.list().holders ?? [];
+  const older = olderPending(holders, request.id, began);
+  if (older !== undefined) {
+    return { admitted: false, hasHope: true, reason: `waits behind \`${older.command}\`, which waits for memory` };
+  }
+  const recorded = world.recordedJobs();
+  // The lock of who held a slot for it died with its starter; it counts as a turn all the same.
+  const orphans = recorded.filter(({ isOrphaned }) => isOrphaned);
+  const [orphan] = orphans;
+  const others = holders.filter(({ id }) => id !== request.id).length;
+  if (world.slots !== undefined && orphan !== undefined && others + orphans.length >= limits.maxHeavyJobs) {
+    const reason = `waits for its turn: \`${orphan.command}\` runs on although its starter is gone`;
+    return { admitted: false, hasHope: true, reason };
+  }
+  return admit({ ...admissionInput(request, limits, recorded, holders), memory: world.measureMemory() });
+};
+
 /** Jobs on record, and those that were admitted but have not started yet: their whole cap is to come. */
 const admissionInput = (
-  { askedMb, learnedPeakMb, pid }: TurnRequest,
+  { askedMb, learnedPeakMb, id }: TurnRequest,
   { reserveMb, minStartMb, jobMemoryMaxMb }: TurnLimits,
-  { slots, recordedJobs }: TurnWorld,
+  recorded: readonly RecordedJob[],
+  holders: readonly SlotUser[],
 ) => {
-  const recorded = recordedJobs();
-  const owners = new Set(recorded.map(({ ownerPid }) => ownerPid));
-  const starting = (slots?.list().holders ?? [])
-    .filter((holder) => holder.pid !== pid && holder.cap_mb !== null && !owners.has(holder.pid))
+  const starting = holders
+    .filter((holder) => holder.id !== id && holder.cap_mb !== null && holder.job === null)
     .map(({ cap_mb }) => ({ capMb: cap_mb ?? 0, nowMb: 0 }));
   return {
     jobs: [...recorded, ...starting],
@@ -146,17 +193,17 @@ const admissionInput = (
  */
 const olderPending = (
   holders: readonly SlotUser[],
-  pid: number,
+  id: string,
   since: number,
 ): (SlotUser & { isKnown: true }) | undefined =>
   holders
     .filter((holder) => holder.isKnown)
     .find(
       (holder) =>
-        holder.pid !== pid &&
+        holder.id !== id &&
         holder.cap_mb === null &&
         !holder.isStopped &&
-        (holder.since_ms < since || (holder.since_ms === since && holder.pid < pid)),
+        (holder.since_ms < since || (holder.since_ms === since && holder.id < id)),
     );
 
 /** Named as far as it is known. A number that may be another process's by now is none to give to people. */
@@ -182,7 +229,7 @@ const refusedForTime = (timeoutS: number, reason: string, { slots, recordedJobs,
   const recorded = recordedJobs();
   const named = holders.map((holder) => {
     const { what, facts } = nameOf(holder);
-    const job = holder.pid === null ? undefined : recorded.find(({ ownerPid }) => ownerPid === holder.pid);
+    const job = holder.job === null ? undefined : recorded.find(({ id }) => id === holder.job);
     if (holder.since_ms !== null) facts.push(`for ${minutes(nowMs() - holder.since_ms)}`);
     if (job !== undefined) facts.push(`${job.nowMb} of ${job.capMb} MB`);
     else if (holder.cap_mb !== null) facts.push(`cap ${holder.cap_mb} MB`);

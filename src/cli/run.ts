@@ -110,6 +110,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
       command: text,
       kind: work.kind,
       pid: process.pid,
+      id: String(process.pid),
       ...(askedMb === undefined ? {} : { askedMb }),
       ...(learnedPeakMb === undefined ? {} : { learnedPeakMb }),
     },
@@ -160,6 +161,7 @@ export const runCommand = async (words: string[], options: RunOptions): Promise<
     await guard.stop();
     return explainFailedStart(job);
   }
+  turn.place?.started(job.id);
   diary.write({
     event: "started",
     job: job.id,

@@ -17,6 +17,8 @@ export interface RunTurn {
   request: TurnRequest;
   /** Not in the line: asked for, or inside a job that is in it already. */
   isAlone: boolean;
+  /** Ends the waiting: the turn is given up, and what was awaited is rejected. */
+  signal?: AbortSignal;
   onWaiting: (reason: string) => void;
   warn: (line: string) => void;
 }
@@ -25,8 +27,10 @@ export interface RunTurn {
 export const recordedJobs = (native: Native, runtimeDir: string | null): RecordedJob[] => {
   if (runtimeDir === null) return [];
   try {
-    return native.listJobs(runtimeDir, false).map(({ state, ownerPid, memoryBytes, nowBytes }) => ({
-      ownerPid: state === "running" ? ownerPid : null,
+    return native.listJobs(runtimeDir, false).map(({ id, command, state, memoryBytes, nowBytes }) => ({
+      id,
+      command,
+      isOrphaned: state === "orphaned",
       capMb: bytesToMb(memoryBytes),
       nowMb: bytesToMb(nowBytes),
     }));
@@ -37,7 +41,7 @@ export const recordedJobs = (native: Native, runtimeDir: string | null): Recorde
 };
 
 export const runTurn = async (run: RunTurn): Promise<Turn> => {
-  const { native, runtimeDir, resolved, request } = run;
+  const { native, runtimeDir, resolved, request, signal } = run;
   if (run.isAlone) return aroundTheLine(run);
   const slots = runtimeDir === null ? undefined : nativeSlots(native, runtimeDir);
   const world: TurnWorld = {
@@ -50,7 +54,7 @@ export const runTurn = async (run: RunTurn): Promise<Turn> => {
         .toSorted((a, b) => b.rssBytes - a.rssBytes)
         .map(({ pid, name, rssBytes }) => ({ pid, name, rssMb: bytesToMb(rssBytes) })),
     nowMs: monotonicMs,
-    sleep: async (ms) => sleep(ms),
+    sleep: async (ms) => sleep(ms, undefined, signal === undefined ? {} : { signal }),
     onWaiting: run.onWaiting,
   };
   const limits = {
@@ -63,6 +67,7 @@ export const runTurn = async (run: RunTurn): Promise<Turn> => {
   try {
     return await takeTurn(request, limits, world);
   } catch (error) {
+    if (signal?.aborted) throw error;
     // A line that cannot be kept is no reason not to run.
     run.warn(`jobs do not take turns: ${nativeMessage(error)}`);
     return takeTurn(request, limits, { ...world, slots: undefined });

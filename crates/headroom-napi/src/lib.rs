@@ -7,6 +7,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments that cross from JavaScript are owned")]
 
 mod boxes;
+mod daemon;
 mod error;
 mod job;
 mod machine;

@@ -2,6 +2,7 @@
 //! that the job's starter lives; the file says where the box is when it does not.
 
 mod adopt;
+mod claim;
 mod jobs;
 pub(crate) mod locked;
 mod mark;
@@ -9,6 +10,7 @@ mod record;
 mod runtime_dir;
 
 pub use adopt::{adopt, keep_adopting};
+pub use claim::Claim;
 pub use jobs::{JobState, JobView, broken, jobs, sweep};
 pub(crate) use jobs::{own_cgroup_path, records};
 pub use mark::{Cause, Handling, Mark};

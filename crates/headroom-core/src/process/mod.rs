@@ -2,12 +2,14 @@
 
 mod forward;
 mod oom_score;
+mod peer;
 mod pidfd;
 mod reap;
 mod trial;
 
 pub use forward::{ForwardedSignal, SignalForwarder};
 pub use oom_score::{OomScore, own_oom_score_adj};
+pub use peer::peer_uid;
 pub use pidfd::PidFd;
 pub use reap::{Ending, become_subreaper, reap, reap_orphans};
 pub use trial::can_enter;

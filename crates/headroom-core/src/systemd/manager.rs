@@ -109,10 +109,19 @@ impl Manager {
                 ("CollectMode", Variant::from("inactive-or-failed")),
                 ("TimeoutStopUSec", Variant::from(5_000_000_u64)),
             ];
-            let none: Vec<(&str, Vec<(&str, Variant<'_>)>)> = Vec::new();
-            let body = (unit.as_str(), "fail", properties, none);
-            manager.call_and_wait("StartTransientUnit", &body)
+            manager.make_unit(&unit, properties)
         })
+    }
+
+    /// Makes a transient unit, and waits until systemd has done it.
+    pub(super) fn start_unit(&self, unit: &str, properties: Vec<(&'static str, Variant<'static>)>) -> Result<()> {
+        let (manager, unit) = (self.clone(), unit.to_owned());
+        within(PATIENCE, "StartTransientUnit", move || manager.make_unit(&unit, properties))
+    }
+
+    fn make_unit(&self, unit: &str, properties: Vec<(&str, Variant<'_>)>) -> Result<()> {
+        let none: Vec<(&str, Vec<(&str, Variant<'_>)>)> = Vec::new();
+        self.call_and_wait("StartTransientUnit", &(unit, "fail", properties, none))
     }
 
     /// Moves processes into a cgroup below a delegated unit. `subcgroup` begins with a slash.

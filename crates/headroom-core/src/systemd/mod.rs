@@ -7,8 +7,10 @@ mod deadline;
 mod guard;
 mod manager;
 mod pool;
+mod service;
 
 pub use bus::{Bus, find_socket};
 pub(crate) use guard::Guard;
 pub use manager::{Manager, UnitLimits};
 pub use pool::{POOL_PREFIX, Pool};
+pub use service::{Service, start_service};
