@@ -285,6 +285,9 @@ export interface ModeVerdict {
   detail: string | null
 }
 
+/** The `oom_score_adj` of a process; `null` when it is gone. */
+export declare function oomScoreAdjOf(pid: number): number | null
+
 /**
  * How many processes of this process's own cgroup (not of cgroups below it) the kernel has killed for
  * lack of memory; `null` where no memory controller counts that.

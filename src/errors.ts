@@ -13,6 +13,7 @@
  * | `E_START` | the command could not be started | 126 |
  * | `E_OUTPUT` | stdout cannot be written | 1 |
  * | `E_SYSTEM` | the system has run out of something | 1 |
+ * | `E_DAEMON` | the daemon cannot be started or reached | 1 |
  * | `E_NATIVE_CALL` | the kernel refused something the addon asked for | 1 |
  */
 export type ErrorCode =
@@ -22,6 +23,7 @@ export type ErrorCode =
   | "E_REPORT"
   | "E_WORKING_DIRECTORY"
   | "E_START"
+  | "E_DAEMON"
   | "E_NATIVE_CALL"
   | "E_OUTPUT"
   | "E_SYSTEM";
@@ -33,6 +35,7 @@ const EXIT_CODES: Record<ErrorCode, number> = {
   E_REPORT: 2,
   E_WORKING_DIRECTORY: 126,
   E_START: 126,
+  E_DAEMON: 1,
   E_NATIVE_CALL: 1,
   E_OUTPUT: 1,
   E_SYSTEM: 1,

@@ -15,6 +15,7 @@ export interface BedSettings {
   env?: Readonly<Record<string, string>>;
   shareDir?: string;
   outDir?: string;
+  dataDisk?: string;
   swap: SwapKind;
   swapMb: number;
   userManager?: UserManager;
@@ -40,6 +41,7 @@ export const fillBedDir = (dir: string, settings: BedSettings): string => {
     `BED_ARGS=(${(settings.args ?? []).map(quote).join(" ")})`,
     `BED_SHARE=${settings.shareDir === undefined ? 0 : 1}`,
     `BED_OUT=${settings.outDir === undefined ? 0 : 1}`,
+    `BED_DATA=${settings.dataDisk === undefined ? 0 : 1}`,
     `BED_SWAP=${settings.swap}`,
     `BED_SWAP_MB=${settings.swapMb}`,
     `BED_USER_MANAGER=${settings.userManager ?? "linger"}`,

@@ -32,6 +32,8 @@ export interface GuestOptions {
   cpus?: number;
   /** Appended to the kernel's command line; the last value of a repeated argument wins. */
   kernelArgs?: readonly string[];
+  /** A file system image with the label `bed-data`, mounted read-only at /mnt/data. */
+  dataDisk?: string;
   swap?: SwapKind;
   swapMb?: number;
   /** `linger`: user@1000 runs with its bus. `no-bus`: it runs, without D-Bus. `none`: no linger, no manager. */
@@ -80,6 +82,7 @@ export const bootGuest = async (options: GuestOptions): Promise<GuestResult> => 
         cpus: options.cpus ?? 2,
         kernelArgs: options.kernelArgs ?? [],
         diskSwapMb: options.swap === "disk" ? (options.swapMb ?? 512) : 0,
+        dataDisk: options.dataDisk ?? null,
         shareDir: options.shareDir === undefined ? null : resolve(options.shareDir),
         outDir: options.outDir === undefined ? null : resolve(options.outDir),
       });

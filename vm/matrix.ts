@@ -16,9 +16,9 @@ export type Situation =
 
 /**
  * What is checked once a boot, after the situations: three greedy jobs beside a heartbeat, runs that take turns, logins
- * that come and go, a machine that runs short.
+ * that come and go, a machine that runs short, a real Hermes with the plugin and one without.
  */
-export type Extra = "greedy" | "turns" | "logins" | "watchdog";
+export type Extra = "greedy" | "turns" | "logins" | "watchdog" | "hermes" | "unprotected";
 
 export interface Cell {
   situation: Situation;
@@ -31,6 +31,8 @@ export interface Boot {
   suite: Suite;
   /** Part of the short matrix. */
   isShort: boolean;
+  /** It needs the disk with Hermes. */
+  hasHermes?: true;
   options: Partial<Pick<GuestOptions, "kernelArgs" | "swap" | "swapMb" | "userManager" | "memoryMb">>;
   cells: Cell[];
   extras?: Extra[];
@@ -134,6 +136,24 @@ export const BOOTS: readonly Boot[] = [
     options: { swap: "disk", swapMb: 512 },
     cells: [],
     extras: ["greedy"],
+  },
+  {
+    name: "bookworm, Hermes",
+    suite: "bookworm",
+    isShort: true,
+    hasHermes: true,
+    options: {},
+    cells: [],
+    extras: ["hermes"],
+  },
+  {
+    name: "bookworm, Hermes without the plugin",
+    suite: "bookworm",
+    isShort: false,
+    hasHermes: true,
+    options: {},
+    cells: [],
+    extras: ["unprotected"],
   },
   {
     name: "bookworm, runs short",

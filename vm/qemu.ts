@@ -15,6 +15,8 @@ export interface MachineOptions {
   kernelArgs: readonly string[];
   /** Size of a second disk for swap; 0 for none. */
   diskSwapMb: number;
+  /** A file system image that is attached read-only; null for none. */
+  dataDisk: string | null;
   shareDir: string | null;
   outDir: string | null;
 }
@@ -51,6 +53,9 @@ export const qemuCommand = (options: MachineOptions): string[] => {
     "-drive",
     `file=${escape(image.disk)},if=virtio,format=raw,snapshot=on,cache=unsafe`,
     ...swapDisk(options),
+    ...(options.dataDisk === null
+      ? []
+      : ["-drive", `file=${escape(options.dataDisk)},if=virtio,format=raw,readonly=on,cache=unsafe`]),
     "-chardev",
     `socket,id=console,path=${escape(join(runDir, "console.sock"))}`,
     "-serial",

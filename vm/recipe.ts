@@ -39,7 +39,7 @@ const MODULE_ROOTS = ["/lib/modules", "/usr/lib/modules"];
 /** mmdebstrap arguments before the suite; `nodeBinary` is the host's path of a file called `node`. */
 export const mmdebstrapArgs = (suite: Suite, nodeBinary: string): string[] => [
   "--variant=minbase",
-  `--include=${PACKAGES.join(",")}`,
+  `--include=${[...PACKAGES, ...SUITES[suite].packages].join(",")}`,
   ...SUITES[suite].mmdebstrapArgs,
   '--aptopt=APT::Install-Recommends "false"',
   ...["/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*", "/usr/share/info/*"].map(exclude),

@@ -5,6 +5,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { bootGuest, type GuestResult } from "./guest.js";
+import { ensureHermesDisk } from "./hermes-disk.js";
 import { ensureHostTools } from "./install.js";
 import { BOOTS, type Boot } from "./matrix.js";
 import { stagePackage } from "./stage.js";
@@ -80,6 +81,7 @@ const runBoot = async (boot: Boot, shareDir: string): Promise<Row[]> => {
     shareDir,
     timeoutMs: isAll ? BOOT_LIMIT_MS.all : BOOT_LIMIT_MS.short,
     onLine: say,
+    ...(boot.hasHermes ? { dataDisk: await ensureHermesDisk(say) } : {}),
     ...boot.options,
   });
   return readRows(boot, result);

@@ -16,7 +16,7 @@ const ADDON = "headroom.linux-x64-gnu.node";
 export const stagePackage = (needsOldGlibc: boolean): string => {
   const stage = mkdtempSync(join(tmpdir(), "headroom-stage-"));
   chmodSync(stage, 0o755);
-  for (const part of ["bin", "dist", "package.json", "target/guest-side"]) {
+  for (const part of ["bin", "dist", "hermes-plugin", "package.json", "target/guest-side"]) {
     mkdirSync(join(stage, part, ".."), { recursive: true });
     cpSync(join(ROOT, part), join(stage, part), { recursive: true });
   }

@@ -12,6 +12,8 @@ export interface SuiteFacts {
   kernelArgs: readonly string[];
   /** Further mmdebstrap arguments. */
   mmdebstrapArgs: readonly string[];
+  /** Debian packages beside those that every guest has. */
+  packages: readonly string[];
 }
 
 /** Facts per suite, oldest first. */
@@ -22,9 +24,11 @@ export const SUITES: Readonly<Record<Suite, SuiteFacts>> = {
     kernelArgs: ["systemd.unified_cgroup_hierarchy=1"],
     // Out of support: its Release file is not renewed any more.
     mmdebstrapArgs: ['--aptopt=Acquire::Check-Valid-Until "false"'],
+    packages: [],
   },
-  bookworm: { debian: 12, kernelArgs: [], mmdebstrapArgs: [] },
-  trixie: { debian: 13, kernelArgs: [], mmdebstrapArgs: [] },
+  // The whole of Python 3.11, for a real Hermes.
+  bookworm: { debian: 12, kernelArgs: [], mmdebstrapArgs: [], packages: ["python3"] },
+  trixie: { debian: 13, kernelArgs: [], mmdebstrapArgs: [], packages: [] },
 };
 
 /** All suite names, oldest first. */

@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { HeadroomError } from "../errors.js";
 import { ownVersion } from "../native.js";
+import type { DaemonOptions } from "./daemon.js";
 import type { EventsOptions } from "./events.js";
 import type { ExplainCommandOptions } from "./explain.js";
 import type { RunOptions } from "./run.js";
@@ -88,7 +89,25 @@ const buildProgram = (): Command => {
       const { eventsCommand } = await import("./events.js");
       process.exitCode = await eventsCommand(options);
     });
-  for (const command of [program, ...program.commands]) command.exitOverride();
+  const daemon = program
+    .command("daemon")
+    .description("what agents ask: queues and boxes their heavy jobs; started by the first of them")
+    .option("--foreground", "be the daemon, instead of starting one")
+    .addOption(new Option("--idle <S>", "leave after so many idle seconds").argParser(parseCount).hideHelp())
+    .option("--json", "print the result as JSON")
+    .action(async (options: DaemonOptions) => {
+      const { daemonCommand } = await import("./daemon.js");
+      process.exitCode = await daemonCommand(options);
+    });
+  daemon
+    .command("stop")
+    .description("end it; jobs run on in their boxes")
+    .option("--json", "print the result as JSON")
+    .action(async (_: unknown, command: Command) => {
+      const { daemonStopCommand } = await import("./daemon.js");
+      process.exitCode = await daemonStopCommand(command.optsWithGlobals());
+    });
+  for (const command of [program, daemon, ...program.commands]) command.exitOverride();
   return program;
 };
 

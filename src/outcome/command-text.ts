@@ -21,3 +21,6 @@ export const commandText = (words: readonly string[]): string =>
 
 /** The text with its control characters written out. */
 export const withoutControls = (text: string): string => text.replaceAll(CONTROL, escapeControl);
+
+/** A text for a shell as people read it: on one line, secrets masked. */
+export const shellText = (text: string): string => withoutControls(maskSecrets(text.slice(0, LONGEST_TEXT)));

@@ -25,6 +25,8 @@ export interface NoteContext {
   outputTail?: string;
   /** The command was ended because its time was up. */
   timedOutAfterS?: number;
+  /** Whoever reads it typed `hermes-headroom run`, and can give it another cap. */
+  isOwnRun?: boolean;
   /** What it needed before: the largest of the last peaks. */
   learnedPeakMb?: number;
 }
@@ -95,11 +97,12 @@ const whatIsLeft = (report: HeadroomReport, ended: EndedEvent): string | undefin
   return `Still running after the command ended: ${names}; ${holds}. See: hermes-headroom status`;
 };
 
-const advice = (report: HeadroomReport, { work, possibleCapMb, learnedPeakMb }: NoteContext): string => {
+const advice = (report: HeadroomReport, context: NoteContext): string => {
+  const { work, possibleCapMb, learnedPeakMb, isOwnRun = true } = context;
   const before =
     learnedPeakMb !== undefined && learnedPeakMb > report.memory_cap_mb ? ` It needed ${learnedPeakMb} MB before.` : "";
   const more =
-    possibleCapMb > report.memory_cap_mb
+    isOwnRun && possibleCapMb > report.memory_cap_mb
       ? `; or give it more: hermes-headroom run --memory ${possibleCapMb} allows what is free here now`
       : "";
   return `Next: ${work.nextStep}${more}.${before}`;

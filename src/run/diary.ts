@@ -40,12 +40,12 @@ export class JobDiary {
     this.#note(appendEvent(this.#directory, { pid: process.pid, command, kind, ...event }));
   }
 
-  close(report: HeadroomReport, exitCode: number, tookMs: number): void {
+  close(report: HeadroomReport, exitCode: number | undefined, tookMs: number): void {
     const { peak_mb, oom_killed, killed_by, mode, memory_cap_mb } = report;
     const facts = {
       mode,
       cap_mb: memory_cap_mb,
-      exit_code: exitCode,
+      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
       took_s: Math.round(tookMs / 100) / 10,
       ...(peak_mb === undefined ? {} : { peak_mb }),
       ...(killed_by === undefined ? {} : { killed_by }),

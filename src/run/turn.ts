@@ -17,6 +17,8 @@ export interface RunTurn {
   request: TurnRequest;
   /** Not in the line: asked for, or inside a job that is in it already. */
   isAlone: boolean;
+  /** It waits for memory alone. */
+  hasNoSlot?: boolean;
   /** Ends the waiting: the turn is given up, and what was awaited is rejected. */
   signal?: AbortSignal;
   onWaiting: (reason: string) => void;
@@ -43,7 +45,7 @@ export const recordedJobs = (native: Native, runtimeDir: string | null): Recorde
 export const runTurn = async (run: RunTurn): Promise<Turn> => {
   const { native, runtimeDir, resolved, request, signal } = run;
   if (run.isAlone) return aroundTheLine(run);
-  const slots = runtimeDir === null ? undefined : nativeSlots(native, runtimeDir);
+  const slots = runtimeDir === null || run.hasNoSlot ? undefined : nativeSlots(native, runtimeDir);
   const world: TurnWorld = {
     slots,
     measureMemory: () => measureMemory(native),

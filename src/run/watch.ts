@@ -14,6 +14,8 @@ export interface RunWatch {
   observe: boolean;
   /** The limits of its own job's box are not the machine's, and that job is among those it would act on. */
   isInsideJob: boolean;
+  /** The agent, when it is not in the cgroup of this process. */
+  agentPid?: number | null;
   warn: (line: string) => void;
 }
 
@@ -31,6 +33,7 @@ export const watchRun = (run: RunWatch): Guard => {
       criticalMb: resolved.critical_mb,
       reserveMb: resolved.reserve_mb,
       observe,
+      agentPid: run.agentPid ?? null,
       onEvent: (event) => {
         if (event.event === "unable") warn(`no watchdog: ${event.reason}`);
         const logged = toLog(event, observe);

@@ -17,6 +17,8 @@ export interface GuardRequest {
   reserveMb: number;
   /** Nothing is done, only told. */
   observe: boolean;
+  /** The agent, when it is in another cgroup than this process. */
+  agentPid: number | null;
   onEvent: (event: WatchdogEvent) => void;
 }
 
@@ -34,7 +36,7 @@ export const startGuard = (native: Native, request: GuardRequest): Guard => {
     refaultsPerS: REFAULTS_PER_S,
     pauseLimitMs: PAUSE_LIMIT_MS,
     observe: request.observe,
-    agentPid: null,
+    agentPid: request.agentPid,
   });
   const heard = readJsonLines<WatchdogEvent>(watchdog.eventsFd, request.onEvent);
   return {

@@ -1,4 +1,4 @@
-# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy`, `turns`, `watchdog` or `logins`.
+# The script of one boot. Arguments: launches, then SITUATION:MODE …, `greedy`, `turns`, `watchdog`, `logins`, `hermes` or `unprotected`.
 . "$BED/lib.sh"
 NODE="node /mnt/host/target/guest-side"
 launches=$1
@@ -22,6 +22,14 @@ for word in "$@"; do
   if [ "$word" = greedy ] || [ "$word" = watchdog ]; then
     echo "CELL $word"
     run as_user_service $NODE/$word.js
+    nothing_left
+    continue
+  fi
+  if [ "$word" = hermes ] || [ "$word" = unprotected ]; then
+    echo "CELL $word"
+    # The chats and the model are not on the machine that is tested.
+    run as_root -p OOMScoreAdjust=-900 $NODE/hermes.js "$word"
+    user-do node /mnt/host/bin/hermes-headroom.js daemon stop
     nothing_left
     continue
   fi

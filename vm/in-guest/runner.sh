@@ -37,6 +37,10 @@ if [ "$BED_OUT" = 1 ]; then
   mkdir -p /mnt/out && mount -t 9p -o "$share_options" out /mnt/out
 fi
 
+if [ "$BED_DATA" = 1 ]; then
+  mkdir -p /mnt/data && mount -o ro "$(findfs LABEL=bed-data)" /mnt/data || say 'note the data disk was not mounted'
+fi
+
 case $BED_SWAP in
   zram)
     modprobe zram num_devices=1 && echo "${BED_SWAP_MB}M" > /sys/block/zram0/disksize &&

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use headroom_core::journal::{Claim, RuntimeDir};
 use headroom_core::proc::ProcFs;
-use headroom_core::process::peer_uid as core_peer_uid;
+use headroom_core::process::{oom_score_adj_of as core_score_of, peer_uid as core_peer_uid};
 use headroom_core::systemd::{Service, start_service as core_start_service};
 use napi_derive::napi;
 
@@ -67,4 +67,10 @@ pub struct TransientService {
 pub fn start_service(service: TransientService) -> Option<String> {
     let TransientService { unit, description, argv, environment } = service;
     core_start_service(&Service { unit, description, argv, environment }).err().map(|error| error.to_string())
+}
+
+/// The `oom_score_adj` of a process; `null` when it is gone.
+#[napi(catch_unwind)]
+pub fn oom_score_adj_of(pid: i32) -> napi::Result<Option<i32>> {
+    ProcFs::system().and_then(|proc| core_score_of(&proc, pid)).map_err(|e| thrown(&e))
 }
