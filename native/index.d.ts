@@ -114,6 +114,9 @@ export interface Ceiling {
  */
 export declare function collectOrphans(): void
 
+/** The agent's call is over: its shell is looked for no more. A job whose shell was found goes on. */
+export declare function finishTracking(id: string): void
+
 /** What to start. The environment is this process's own, changed by `env`. */
 export interface JobCommand {
   /** The program and its words, as bytes: words need not be UTF-8. */
@@ -336,6 +339,12 @@ export interface ProcessView {
 /** Removes empty boxes below `base` whose maker is gone; answers their names. */
 export declare function removeAbandonedBoxes(mode: string, base?: string | undefined | null): Array<string>
 
+/**
+ * Takes over a job whose starter is gone. Answers a descriptor with its event lines, the caller's to close; `null`
+ * when there is no such job, or somebody looks after it.
+ */
+export declare function resumeJob(runtimeDir: string, id: string): number | null
+
 /** Finds, makes and checks the runtime directory of this user. */
 export declare function runtimeDirectory(): RuntimeDirectory
 
@@ -399,6 +408,45 @@ export declare function startJob(place: JobPlace, command: JobCommand, supervisi
  * not be started; `null` is success.
  */
 export declare function startService(service: TransientService): string | null
+
+/** A command that another process, the agent, is about to start. */
+export interface TrackedCall {
+  /** The agent. */
+  agentPid: number
+  /**
+   * What the shell's command line will contain, the surest first; empty where nothing is known but that it is a
+   * Python program.
+   */
+  texts: Array<string>
+  /** Where it runs, for the record. */
+  cwd: string
+  /** Value to raise the job's `oom_score_adj` to. */
+  oomScoreAdj: number
+  /** A runtime directory (from `runtimeDirectory`) in which the job goes on record. */
+  runtimeDir: string
+  /** The command as it stands on record, secrets masked. */
+  commandText: string
+  /** The kind of work, as it stands on record. */
+  kind: string
+}
+
+/** A box that waits for its shell, or why there is none. */
+export interface TrackedStart {
+  /** The job's identity; `null` when no box could be made. */
+  id: string | null
+  /** A descriptor with one JSON line an event, now the caller's to close. */
+  eventsFd: number | null
+  /** Why there is no box. */
+  message: string | null
+  /** The job is not on record: why. */
+  recordProblem: string | null
+}
+
+/**
+ * Makes a box, and a thread that looks for the shell which belongs in it, moves it in and stays with it. The agent
+ * may start its command when this has returned.
+ */
+export declare function trackJob(place: JobPlace, call: TrackedCall): TrackedStart
 
 /** What to start as a transient service. */
 export interface TransientService {

@@ -25,7 +25,7 @@ import { Sessions } from "../sessions/sessions.js";
 import { HeavyCall, type CallFacts } from "./call.js";
 import { CallTable } from "./call-table.js";
 import type { Caller } from "./connection.js";
-import type { AdmitParams, EndParams, PrepareParams } from "./methods.js";
+import type { AdmitParams, EndParams, PrepareParams } from "./params.js";
 import type { Profile } from "./profile.js";
 
 export type Prepared = { heavy: false } | { heavy: true; kind: string; command: string; changes: string[] };
@@ -67,10 +67,14 @@ export class Bridge {
     const classified = this.#classify(command, cwd, loaded);
     if (!classified.heavy) return { heavy: false };
     const lightened = loaded.settings.lighten
-      ? lighten(command, classified, { capMb: this.#expectedCapMb(), cpus: availableParallelism(), environment: env })
+      ? lighten(command, classified, {
+          capMb: this.#expectedCapMb(loaded),
+          cpus: availableParallelism(),
+          environment: env,
+        })
       : { text: command, changes: [] };
     if (loaded.settings.mode === "observe") {
-      this.#observe(command, cwd, classified, profile, lightened);
+      this.#observe(command, cwd, classified, profile, loaded, lightened);
       return { heavy: false };
     }
     this.#remember(lightened);
@@ -233,7 +237,7 @@ export class Bridge {
   }
 
   /** What a job would get when those that run have ended: the text is rewritten before anybody waits. */
-  #expectedCapMb(): number {
+  #expectedCapMb({ settings }: LoadedSettings): number {
     const { native, runtimeDir } = this.#host;
     const memory = measureMemory(native);
     const jobs = recordedJobs(native, runtimeDir);
@@ -241,9 +245,10 @@ export class Bridge {
     const now = { ...memory, available_mb: memory.available_mb - growthMb(jobs) };
     const later = { ...memory, available_mb: memory.available_mb + heldMb };
     // With several at once each gets what the others leave; alone it waits for the others' end.
-    return jobs.length === 0
-      ? automaticCapMb(memory)
-      : Math.max(automaticCapMb(now), Math.floor(automaticCapMb(later) / 2));
+    const capMb =
+      jobs.length === 0 ? automaticCapMb(memory) : Math.max(automaticCapMb(now), Math.floor(automaticCapMb(later) / 2));
+    const { job_memory_max_mb: mostMb } = settings;
+    return mostMb > 0 ? Math.min(capMb, mostMb) : capMb;
   }
 
   #observe(
@@ -251,13 +256,14 @@ export class Bridge {
     cwd: string | null | undefined,
     classified: Classification,
     profile: Profile,
+    loaded: LoadedSettings,
     { changes }: LightenedText,
   ): void {
     const { kind } = describeWork(classified);
     const job = { command: shellText(command), kind, cwd: cwd ?? "/", classified };
     new JobDiary(profile.environment, job).write({
       event: "observe",
-      cap_mb: this.#expectedCapMb(),
+      cap_mb: this.#expectedCapMb(loaded),
       lightened: changes,
     });
   }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { HeadroomError } from "../errors.js";
 
 export const PROTOCOL = 1;
-export const LONGEST_FRAME_BYTES = 4 * 1024 * 1024;
+export const LONGEST_FRAME_BYTES: number = 4 * 1024 * 1024;
 
 export const FAULTS = {
   parse: -32700,
@@ -16,14 +16,19 @@ export const FAULTS = {
 
 export type MessageId = string | number;
 
-const Request = z.object({
+export interface RequestMessage {
+  jsonrpc: "2.0";
+  id?: MessageId | undefined;
+  method: string;
+  params: Record<string, unknown>;
+}
+
+const Request: z.ZodType<RequestMessage> = z.object({
   jsonrpc: z.literal("2.0"),
   id: z.union([z.string().max(200), z.number()]).optional(),
   method: z.string().max(100),
   params: z.record(z.string(), z.unknown()).default({}),
 });
-
-export type RequestMessage = z.infer<typeof Request>;
 
 /** An answer that says what is wrong. */
 export class Fault extends Error {
@@ -51,7 +56,7 @@ export const readRequest = (line: string): RequestMessage => {
 };
 
 /** Throws a `Fault` for parameters that do not fit. */
-export const readParams = <Schema extends z.ZodType>(schema: Schema, params: unknown): z.output<Schema> => {
+export const readParams = <Value>(schema: z.ZodType<Value>, params: unknown): Value => {
   const read = schema.safeParse(params);
   if (!read.success) throw new Fault(FAULTS.params, `parameters: ${problemOf(read.error)}`);
   return read.data;

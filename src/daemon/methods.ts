@@ -1,54 +1,9 @@
 /** The methods of the socket: what they are given, and who answers. See docs/daemon-protocol.md. */
-import { z } from "zod";
 import type { Bridge } from "./bridge.js";
 import type { Caller, Dispatch } from "./connection.js";
 import { Fault, FAULTS, PROTOCOL, readParams } from "./messages.js";
+import { PARAMS } from "./params.js";
 import { Profile } from "./profile.js";
-
-const absolute = z.string().max(4096).startsWith("/");
-const name = z.string().max(500);
-const environment = z.record(z.string().max(200), z.string().max(32_768)).default({});
-const command = z.string().max(1_048_576);
-
-const PARAMS = {
-  hello: z.object({
-    protocol: z.number(),
-    version: name,
-    client: name.optional(),
-    hermes_home: absolute,
-    environment,
-  }),
-  prepare: z.object({ command, cwd: absolute.nullish(), env: environment }),
-  admit: z.object({
-    command: command.default(""),
-    cwd: absolute.nullish(),
-    env: environment,
-    session_id: name.default(""),
-    call_id: name.default(""),
-    tool: z.enum(["terminal", "execute_code"]),
-    background: z.boolean().default(false),
-    agent_pid: z.int().positive(),
-    backend: name.default("local"),
-    deadline_s: z.number().positive().nullish(),
-  }),
-  end: z.object({
-    job: name.nullable(),
-    call_id: name.default(""),
-    background: z.boolean().default(false),
-    exit_code: z.int().nullish(),
-    interrupted: z.boolean().nullish(),
-    timed_out: z.boolean().nullish(),
-    process: name.nullish(),
-    output_tail: z.string().max(65_536).nullish(),
-  }),
-  notes: z.object({ session_id: name }),
-  session: z.object({ session_id: name, event: z.enum(["start", "end", "finalize"]) }),
-  stop: z.object({}),
-};
-
-export type AdmitParams = z.output<typeof PARAMS.admit>;
-export type EndParams = z.output<typeof PARAMS.end>;
-export type PrepareParams = z.output<typeof PARAMS.prepare>;
 
 export interface MethodsHost {
   bridge: Bridge;

@@ -33,6 +33,8 @@ export type JobEvent =
   | { event: "oom_kill"; count: number }
   /** The watchdog, maybe another process's, lets the job stand still, or go on. */
   | { event: "paused"; paused: boolean }
+  /** A shell that somebody else started was found and moved, or left where somebody else limits it already. */
+  | { event: "entered"; pid: number; moved: number; scoped: string | null; problem: string | null }
   | ({ event: "ended" } & EndedEvent);
 
 /**

@@ -54,8 +54,15 @@ export const trackJob = (native: Native, candidates: readonly UsableMode[], requ
         poolMemoryBytes: mbToBytes(pool.memoryMb),
         poolSwapBytes: pool.swapMb < 0 ? null : mbToBytes(pool.swapMb),
       },
-      { agentPid, texts, cwd, oomScoreAdj: jobOomScoreAdj(native.oomScoreAdjOf(agentPid) ?? 0) },
-      { runtimeDir, commandText: text, kind, collectsOrphans: false },
+      {
+        agentPid,
+        texts,
+        cwd,
+        oomScoreAdj: jobOomScoreAdj(native.oomScoreAdjOf(agentPid) ?? 0),
+        runtimeDir,
+        commandText: text,
+        kind,
+      },
     );
     if (start.recordProblem) warnings.push(`the job is not on record: ${start.recordProblem}`);
     if (start.id !== null && start.eventsFd !== null) {

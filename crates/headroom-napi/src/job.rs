@@ -147,7 +147,7 @@ impl JobStart {
 }
 
 /// A wrong argument throws; a box that cannot be made is a value.
-fn entrance(
+pub(crate) fn entrance(
     proc: &ProcFs,
     place: JobPlace,
     runtime: Option<&Arc<RuntimeDir>>,

@@ -14,6 +14,7 @@ mod machine;
 mod modes;
 mod slots;
 mod status;
+mod track;
 mod watchdog;
 
 use napi_derive::napi;

@@ -1,12 +1,13 @@
 //! One job's box: limits, use, counters, end.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::boxing::{BOX_PREFIX, BoxId, Mode};
+use crate::boxing::placement::V2_SEAT;
+use crate::boxing::{BOX_PREFIX, BoxId, Mode, Placement};
 use crate::cgroup::{Cgroup, Limit, Peak, Version};
 use crate::error::Result;
-use crate::systemd::Guard;
+use crate::systemd::{Bus, Guard, Manager};
 
 /// What a job may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +38,20 @@ pub struct JobBox {
     cgroups: Option<Cgroups>,
     /// The name by which the box is found in a process's cgroup path.
     name: String,
+    /// The unit that holds the pool, and whose manager moves processes into it where files do not lead.
+    unit: Option<(Bus, String)>,
     /// Keeps the pool, and with it this box's counters, until this is dropped.
     guard: Option<Guard>,
 }
 
 impl JobBox {
     pub(crate) fn without_cgroup(mode: Mode, id: BoxId, limits: Limits) -> Self {
-        Self { mode, id, limits, cgroups: None, name: id.cgroup_name(), guard: None }
+        Self { mode, id, limits, cgroups: None, name: id.cgroup_name(), unit: None, guard: None }
     }
 
     pub(crate) fn with_cgroup(mode: Mode, id: BoxId, limits: Limits, base: Cgroup, job: Cgroup, seat: Cgroup) -> Self {
         let cgroups = Some(Cgroups { base: Some(base), job, seat });
-        Self { mode, id, limits, cgroups, name: id.cgroup_name(), guard: None }
+        Self { mode, id, limits, cgroups, name: id.cgroup_name(), unit: None, guard: None }
     }
 
     /// A box that is a whole unit of systemd's.
@@ -56,11 +59,29 @@ impl JobBox {
         let name = unit.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let seat = Cgroup::open(unit.path(), unit.version())?;
         let cgroups = Some(Cgroups { base: None, job: unit, seat });
-        Ok(Self { mode, id, limits, cgroups, name, guard: None })
+        Ok(Self { mode, id, limits, cgroups, name, unit: None, guard: None })
+    }
+
+    /// The box of a job on record, as its starter has left it.
+    pub(crate) fn reopen(mode: Mode, id: BoxId, limits: Limits, cgroup: Option<&Path>) -> Result<Self> {
+        let Some(path) = cgroup else { return Ok(Self::without_cgroup(mode, id, limits)) };
+        let version = Placement::version(mode);
+        let job = Cgroup::open(path, version)?;
+        let base = path.parent().filter(|_| path.ends_with(id.cgroup_name()));
+        let Some(base) = base else { return Self::of_unit(mode, id, limits, job) };
+        let seat = job.children()?.into_iter().find(|child| child.path().ends_with(V2_SEAT));
+        let seat = seat.map_or_else(|| Cgroup::open(path, version), Ok)?;
+        let base = Cgroup::open(base, version)?;
+        Ok(Self::with_cgroup(mode, id, limits, base, job, seat))
     }
 
     pub(crate) fn guarded_by(mut self, guard: Guard) -> Self {
         self.guard = Some(guard);
+        self
+    }
+
+    pub(crate) fn in_unit(mut self, bus: Bus, unit: &str) -> Self {
+        self.unit = Some((bus, unit.to_owned()));
         self
     }
 
@@ -116,6 +137,18 @@ impl JobBox {
     /// Moves a running process in.
     pub fn enter(&self, pid: i32) -> Result<()> {
         self.cgroups.as_ref().map_or(Ok(()), |cgroups| cgroups.seat.enter(pid))
+    }
+
+    /// Moves a running process in from wherever it is, if need be by asking whoever owns the unit. What is answered
+    /// must be checked: see `holds`.
+    pub fn admit(&self, pid: i32) -> Result<()> {
+        let entered = self.enter(pid);
+        match (&entered, &self.unit) {
+            (Err(error), Some((bus, unit))) if matches!(error.errno(), Some(libc::EACCES | libc::EPERM)) => {
+                Manager::of(*bus)?.attach(unit, &format!("/{}", self.seat_below_base()), &[pid])
+            }
+            _ => entered,
+        }
     }
 
     /// Processes inside, ascending; empty without a cgroup.

@@ -9,7 +9,7 @@ use crate::proc::ProcFs;
 
 /// In the v2 hierarchy a job's limits stand on its own directory and its processes sit one level below:
 /// a cgroup with processes cannot have children with a controller, and a `run` inside a job needs some.
-const V2_SEAT: &str = "job";
+pub(super) const V2_SEAT: &str = "job";
 
 /// A proven place for boxes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::job::spawn::{Command, SpawnError, Spawned, spawn, spawn_admitted};
 use crate::journal::{Record, RuntimeDir};
 use crate::proc::ProcFs;
-use crate::systemd::Pool;
+use crate::systemd::{Guard, Pool};
 
 /// The way in.
 #[derive(Debug)]
@@ -63,6 +63,24 @@ impl Entrance {
             Self::Box(job_box) => job_box.id(),
             Self::Pool { id, .. } => *id,
         }
+    }
+
+    /// Makes the box, with nobody inside yet, and puts it on record.
+    pub(crate) fn open(
+        self,
+        proc: &ProcFs,
+        registration: Option<&Registration>,
+    ) -> Result<(JobBox, Option<Result<Record>>)> {
+        let job_box = match self {
+            Self::Box(job_box) => job_box,
+            Self::Pool { pool, id, limits } => {
+                // Somebody has to be moved in for the box to be made; they leave at once.
+                let visitor = Guard::start()?;
+                pool.admit(proc, visitor.pid(), id, limits)?
+            }
+        };
+        let record = registration.map(|registration| registration.register(proc, &job_box));
+        Ok((job_box, record))
     }
 
     /// Starts the command inside. It goes on record before it runs, so that whatever happens to its

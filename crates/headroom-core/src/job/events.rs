@@ -22,6 +22,17 @@ pub enum Event {
         /// It stands still.
         paused: bool,
     },
+    /// A shell that somebody else started was found, and so many processes were moved into the box.
+    Entered {
+        /// The shell.
+        pid: i32,
+        /// Processes moved.
+        moved: usize,
+        /// The unit in which it was found and left, where somebody else limits it already.
+        scoped: Option<String>,
+        /// Why one of them could not be moved.
+        problem: Option<String>,
+    },
     /// The command ended. The last line.
     Ended(Ended),
 }

@@ -25,6 +25,8 @@ pub(crate) struct Watched {
     strangers: HashSet<ProcessKey>,
     /// Members that were once found outside the box.
     escaped: HashSet<ProcessKey>,
+    /// Sessions that are the job's alone, by their leaders.
+    sessions: Vec<ProcessKey>,
     /// This process inherits the job's orphans: whatever is its child, but for these, is the job's.
     orphans: Option<Inheritance>,
 }
@@ -39,7 +41,14 @@ impl Watched {
     /// Starts from the job's first process, if it is known.
     pub(crate) fn new(id: BoxId, root: Option<ProcessKey>) -> Self {
         let members = root.into_iter().map(|key| (key.pid, key)).collect();
-        Self { mark: job_mark(id), members, strangers: HashSet::new(), escaped: HashSet::new(), orphans: None }
+        Self {
+            mark: job_mark(id),
+            members,
+            strangers: HashSet::new(),
+            escaped: HashSet::new(),
+            sessions: Vec::new(),
+            orphans: None,
+        }
     }
 
     /// Counts every child of this process, but for `not_the_jobs`, as the job's: this process has declared
@@ -47,6 +56,26 @@ impl Watched {
     /// replaced itself by it leaves its own) must be among `not_the_jobs`.
     pub(crate) fn inherit_orphans(&mut self, not_the_jobs: Vec<i32>) {
         self.orphans = Some(Inheritance { own_pid: std::process::id().cast_signed(), not_the_jobs });
+    }
+
+    /// Counts whoever is in the session of this leader as the job's: it finds orphans whose environment does not
+    /// tell, as those of a shell that somebody else started.
+    pub(crate) fn include_session(&mut self, leader: ProcessKey) {
+        self.sessions.push(leader);
+    }
+
+    /// Adds one process.
+    pub(crate) fn add(&mut self, key: ProcessKey) {
+        self.members.insert(key.pid, key);
+    }
+
+    /// Whether a process is a member's child, or of the job's sessions.
+    pub(crate) fn is_related(&self, stat: &Stat) -> bool {
+        self.members.contains_key(&stat.ppid) || self.is_of_session(stat)
+    }
+
+    fn is_of_session(&self, stat: &Stat) -> bool {
+        self.sessions.iter().any(|leader| stat.session == leader.pid && stat.start_ticks >= leader.start_ticks)
     }
 
     fn is_orphan_of_the_job(&self, stat: &Stat) -> bool {
@@ -91,7 +120,7 @@ impl Watched {
             if self.members.contains_key(&stat.pid) || self.strangers.contains(&key) {
                 continue;
             }
-            if proc.has_environment(stat.pid, &self.mark) {
+            if self.is_of_session(stat) || proc.has_environment(stat.pid, &self.mark) {
                 self.members.insert(stat.pid, key);
             } else if !is_young(stat, &tree) {
                 self.strangers.insert(key);

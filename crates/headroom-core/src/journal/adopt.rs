@@ -9,11 +9,8 @@ use crate::boxing::Mode;
 use crate::error::{Error, Result};
 use crate::job::guard_orphan;
 use crate::journal::RuntimeDir;
-use crate::journal::record::{self, ENDING};
+use crate::journal::record::{self, ENDING, lock_patiently};
 use crate::proc::ProcFs;
-
-const LOCK_TRIES: u32 = 5;
-const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// How often a process that stays looks for new orphans.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
@@ -40,7 +37,7 @@ pub fn adopt(proc: &ProcFs, runtime: &Arc<RuntimeDir>) -> Result<usize> {
     let mut adopted = 0;
     for name in runtime.files_ending_in(ENDING)? {
         let Ok(mut file) = runtime.open_file(&name, OFlags::RDWR) else { continue };
-        if !lock(&file) || !runtime.is_current(&name, &file) {
+        if !lock_patiently(&file) || !runtime.is_current(&name, &file) {
             continue;
         }
         let Some((id, facts)) = record::read(&mut file) else { continue };
@@ -59,14 +56,4 @@ pub fn adopt(proc: &ProcFs, runtime: &Arc<RuntimeDir>) -> Result<usize> {
         adopted += 1;
     }
     Ok(adopted)
-}
-
-/// Somebody who only looks holds the lock for a moment; who looks after a job keeps it.
-fn lock(file: &std::fs::File) -> bool {
-    (0..LOCK_TRIES).any(|attempt| {
-        if attempt > 0 {
-            std::thread::sleep(LOCK_PAUSE);
-        }
-        file.try_lock().is_ok()
-    })
 }

@@ -22,10 +22,9 @@ impl Claim {
                 Ok(Some(Self { _locked: locked }))
             }
             Attempt::Held | Attempt::Gone => Ok(None),
-            Attempt::Foreign => Err(Error::Unsafe {
-                path: runtime.path().join(name),
-                why: "is not a regular file: remove it",
-            }),
+            Attempt::Foreign => {
+                Err(Error::Unsafe { path: runtime.path().join(name), why: "is not a regular file: remove it" })
+            }
         }
     }
 }

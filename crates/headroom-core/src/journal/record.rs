@@ -56,6 +56,9 @@ pub struct Record {
     file: Option<File>,
 }
 
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
 pub(crate) const ENDING: &str = ".job.json";
 
 pub(crate) fn boot_id(proc: &ProcFs) -> String {
@@ -93,6 +96,25 @@ impl Record {
         let mut record = Self { runtime, facts, file: None };
         record.write()?;
         Ok(record)
+    }
+
+    /// Takes over the record of a job whose starter is gone; `None` when it has none, or somebody looks after it.
+    pub fn take_over(runtime: Arc<RuntimeDir>, proc: &ProcFs, id: BoxId) -> Result<Option<Self>> {
+        let name = format!("{id}{ENDING}");
+        let Some(mut file) = crate::dir::absent_as_none(runtime.open_file(&name, OFlags::RDWR))? else {
+            return Ok(None);
+        };
+        if !lock_patiently(&file) || !runtime.is_current(&name, &file) {
+            return Ok(None);
+        }
+        let facts = read(&mut file).map(|(_, facts)| facts).filter(|facts| facts.boot_id == boot_id(proc));
+        Ok(facts.map(|facts| Self { runtime, facts, file: Some(file) }))
+    }
+
+    /// What is on record.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// Notes the command's process. A job whose record cannot be written runs on all the same.
@@ -142,6 +164,16 @@ impl Record {
         self.file = Some(file);
         Ok(())
     }
+}
+
+/// Somebody who only looks holds the lock for a moment; who looks after a job keeps it.
+pub(crate) fn lock_patiently(file: &File) -> bool {
+    (0..LOCK_TRIES).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        file.try_lock().is_ok()
+    })
 }
 
 /// Reads one record; `None` when it is not one (cut short by a full disk, or of another release).

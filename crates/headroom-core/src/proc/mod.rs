@@ -71,6 +71,21 @@ impl ProcFs {
             .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|entry| entry == assignment.as_bytes()))
     }
 
+    /// Whether this number is a process's own, not that of one of its threads.
+    #[must_use]
+    pub fn is_process(&self, pid: i32) -> bool {
+        let text = self.read_lossy(pid, "status").ok().flatten().unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix("Tgid:")).is_some_and(|tgid| tgid.trim().parse() == Ok(pid))
+    }
+
+    /// Whether a process is of this process's user.
+    #[must_use]
+    pub fn is_own_users(&self, pid: i32) -> bool {
+        let text = self.read_lossy(pid, "status").ok().flatten().unwrap_or_default();
+        let real = text.lines().find_map(|line| line.strip_prefix("Uid:")?.split_ascii_whitespace().next());
+        real.and_then(|uid| uid.parse().ok()) == Some(rustix::process::getuid().as_raw())
+    }
+
     fn read(&self, pid: i32, file: &str) -> Result<Option<String>> {
         self.dir.read_if_present(format!("{pid}/{file}"))
     }

@@ -12,5 +12,6 @@ mod service;
 pub use bus::{Bus, find_socket};
 pub(crate) use guard::Guard;
 pub use manager::{Manager, UnitLimits};
+pub(crate) use pool::guard_pool_of;
 pub use pool::{POOL_PREFIX, Pool};
 pub use service::{Service, start_service};

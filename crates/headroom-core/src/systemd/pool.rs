@@ -61,10 +61,12 @@ impl Pool {
         let admitted = match &present {
             Some(present) => self
                 .admit_to(present, &guard, pid, id, limits)
+                .map(|job_box| (job_box, present.unit.clone()))
                 .or_else(|_it_ended_meanwhile| self.admit_to_new(proc, &guard, pid, id, limits)),
             None => self.admit_to_new(proc, &guard, pid, id, limits),
         };
-        let job_box = admitted?.guarded_by(guard);
+        let (job_box, unit) = admitted?;
+        let job_box = job_box.in_unit(self.bus, &unit).guarded_by(guard);
         // The reply of a manager proves nothing; the process's own cgroup does.
         let membership = proc.membership(pid).ok().flatten();
         if membership.is_some_and(|membership| job_box.holds(&membership)) {
@@ -106,7 +108,15 @@ impl Pool {
         Ok(job_box)
     }
 
-    fn admit_to_new(&self, proc: &ProcFs, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+    /// The box, and the name of the unit that was made for it.
+    fn admit_to_new(
+        &self,
+        proc: &ProcFs,
+        guard: &Guard,
+        pid: i32,
+        id: BoxId,
+        limits: Limits,
+    ) -> Result<(JobBox, String)> {
         let own = proc.own_key()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let unit = format!("{POOL_PREFIX}{}-{}-{number}.scope", own.pid, own.start_ticks);
@@ -117,15 +127,15 @@ impl Pool {
             return Err(Error::call("moving the job", std::io::Error::other("it is not in the unit that was made")));
         }
         if let Ok(job_box) = self.furnish(&cgroup, guard, pid, id, limits) {
-            self.record(&Present { unit, cgroup });
-            return Ok(job_box);
+            self.record(&Present { unit: unit.clone(), cgroup });
+            return Ok((job_box, unit));
         }
         // No leaf can be made there: the unit itself becomes the job's box.
         let whole = UnitLimits { memory_bytes: limits.memory_bytes, swap: limits.swap };
         self.on_manager(|manager| manager.set_limits(&unit, whole))?;
         let cgroup = Cgroup::open(&cgroup, Version::V2)?;
         wait_until_in_force(&cgroup, limits.memory_bytes)?;
-        JobBox::of_unit(self.mode(), id, limits, cgroup)
+        Ok((JobBox::of_unit(self.mode(), id, limits, cgroup)?, unit))
     }
 
     /// Turns a new unit's cgroup into a pool and seats its first job.
@@ -210,6 +220,23 @@ fn wait_until_in_force(unit: &Cgroup, memory_bytes: u64) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Keeps the pool of a box that another process has made there, until the box is dropped.
+pub(crate) fn guard_pool_of(bus: Bus, job_box: JobBox) -> Result<JobBox> {
+    let pool = job_box.cgroup_path().and_then(|path| path.parent().map(Path::to_path_buf));
+    let Some((pool, unit)) = pool.and_then(|pool| {
+        let unit = pool.file_name()?.to_str().filter(|name| name.starts_with(POOL_PREFIX))?.to_owned();
+        Some((pool, unit))
+    }) else {
+        return Ok(job_box);
+    };
+    let guard = Guard::start()?;
+    seat_guard(&pool, &guard).or_else(|error| match error.errno() {
+        Some(libc::EACCES | libc::EPERM) => Manager::of(bus)?.attach(&unit, &format!("/{GUARD_SEAT}"), &[guard.pid()]),
+        _ => Err(error),
+    })?;
+    Ok(job_box.in_unit(bus, &unit).guarded_by(guard))
 }
 
 fn seat_guard(pool: &Path, guard: &Guard) -> Result<()> {
