@@ -236,7 +236,8 @@ const refusedForTime = (timeoutS: number, reason: string, { slots, recordedJobs,
     return facts.length > 0 ? `${what} (${facts.join(", ")})` : what;
   });
   const who = named.length > 0 ? ` Running: ${named.join(", ")}.` : "";
-  const why = reason.startsWith("waits for memory") ? `: it ${reason}` : "";
+  // Who holds the slots is named anyway.
+  const why = reason.startsWith("waits for memory") || named.length === 0 ? `: it ${reason}` : "";
   return `refused after ${timeoutS} s in the queue${why}.${who} Nothing was run. Next: wait for that job to end, or stop it, then run the command again`;
 };
 

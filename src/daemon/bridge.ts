@@ -48,12 +48,18 @@ export interface BridgeHost {
 
 /** The host gives up on a call at its deadline; the answer must be there before. */
 const DEADLINE_MARGIN_S = 10;
-/** Rewritten texts whose changes are told at the end of their call. */
 const MOST_PREPARED = 256;
+
+/** A text that was rewritten: what it was, and what is told of it at the end of its call. */
+interface Rewritten {
+  original: string;
+  changes: string[];
+}
 
 export class Bridge {
   readonly #host: BridgeHost;
-  readonly #prepared = new Map<string, string[]>();
+  /** By the texts that came of them. */
+  readonly #rewritten = new Map<string, Rewritten>();
   #requests = 0;
   #hasToldMode = false;
 
@@ -77,7 +83,7 @@ export class Bridge {
       this.#observe(command, cwd, classified, profile, loaded, lightened);
       return { heavy: false };
     }
-    this.#remember(lightened);
+    this.#remember(command, lightened);
     return { heavy: true, kind: classified.kind ?? "custom", command: lightened.text, changes: lightened.changes };
   }
 
@@ -92,7 +98,8 @@ export class Bridge {
     const memory = measureMemory(native);
     const resolved = resolveSettings(settings, memory);
     const work = describeWork(classified);
-    const command = isCode ? "execute_code" : shellText(params.command);
+    const rewritten = this.#rewritten.get(params.command);
+    const command = isCode ? "execute_code" : shellText(rewritten?.original ?? params.command);
     const cwd = params.cwd ?? "/";
     const diary = new JobDiary(profile.environment, { command, kind: work.kind, cwd, classified });
     const learnedPeakMb = diary.learnedPeakMb();
@@ -133,7 +140,7 @@ export class Bridge {
     const { job } = tracking;
     if (job !== undefined) turn.place?.started(job.id);
     const mode = job?.mode ?? "off";
-    const lightened = this.#prepared.get(params.command) ?? [];
+    const lightened = rewritten?.changes ?? [];
     const facts: CallFacts = {
       job: job?.id ?? null,
       call_id: params.call_id,
@@ -268,11 +275,11 @@ export class Bridge {
     });
   }
 
-  #remember({ text, changes }: LightenedText): void {
+  #remember(original: string, { text, changes }: LightenedText): void {
     if (changes.length === 0) return;
-    this.#prepared.delete(text);
-    this.#prepared.set(text, changes);
-    if (this.#prepared.size > MOST_PREPARED) this.#prepared.delete([...this.#prepared.keys()][0] ?? "");
+    this.#rewritten.delete(text);
+    this.#rewritten.set(text, { original, changes });
+    if (this.#rewritten.size > MOST_PREPARED) this.#rewritten.delete([...this.#rewritten.keys()][0] ?? "");
   }
 
   /** Said once: it is the machine's, not the job's. */
