@@ -7,7 +7,7 @@ mod reap;
 mod trial;
 
 pub use forward::{ForwardedSignal, SignalForwarder};
-pub use oom_score::{OomScore, own_oom_score_adj};
+pub use oom_score::{OomScore, oom_score_adj, own_oom_score_adj};
 pub use pidfd::PidFd;
 pub use reap::{Ending, become_subreaper, reap, reap_orphans};
 pub use trial::can_enter;

@@ -36,5 +36,16 @@ impl OomScore {
 /// This process's own value.
 pub fn own_oom_score_adj(proc: &ProcFs) -> Result<i32> {
     let text = proc.dir().read("self/oom_score_adj")?;
-    text.trim().parse().map_err(|_| Error::parse(proc.dir().path().join("self/oom_score_adj"), &text, "-1000 to 1000"))
+    parse(proc, "self", &text)
+}
+
+/// A process's value; `None` when it is gone.
+pub fn oom_score_adj(proc: &ProcFs, pid: i32) -> Result<Option<i32>> {
+    let text = proc.dir().read_if_present(format!("{pid}/oom_score_adj"))?;
+    text.map(|text| parse(proc, &pid.to_string(), &text)).transpose()
+}
+
+fn parse(proc: &ProcFs, process: &str, text: &str) -> Result<i32> {
+    let file = || proc.dir().path().join(process).join("oom_score_adj");
+    text.trim().parse().map_err(|_| Error::parse(file(), text, "-1000 to 1000"))
 }
