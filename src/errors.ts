@@ -13,6 +13,7 @@
  * | `E_START` | the command could not be started | 126 |
  * | `E_OUTPUT` | stdout cannot be written | 1 |
  * | `E_SYSTEM` | the system has run out of something | 1 |
+ * | `E_HERMES_HOME` | Hermes' home is not there, or not ours | 1 |
  * | `E_NATIVE_CALL` | the kernel refused something the addon asked for | 1 |
  */
 export type ErrorCode =
@@ -23,6 +24,7 @@ export type ErrorCode =
   | "E_WORKING_DIRECTORY"
   | "E_START"
   | "E_NATIVE_CALL"
+  | "E_HERMES_HOME"
   | "E_OUTPUT"
   | "E_SYSTEM";
 
@@ -34,6 +36,7 @@ const EXIT_CODES: Record<ErrorCode, number> = {
   E_WORKING_DIRECTORY: 126,
   E_START: 126,
   E_NATIVE_CALL: 1,
+  E_HERMES_HOME: 1,
   E_OUTPUT: 1,
   E_SYSTEM: 1,
 };
