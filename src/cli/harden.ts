@@ -39,11 +39,11 @@ export const hardenCommand = async ({ write, undo, json }: HardenOptions): Promi
 export const render = (result: HardenResult, paint: Paint, width: number): string[] => {
   const { action, gateways, units, linger, advice, changes, restart } = result;
   const wrap = (text: string): string[] => wrapText(text, Math.max(20, width - INDENT.length));
-  const done = [...changes.flatMap((each) => renderChange(each, paint, wrap)), ...restart.map(renderRestart)];
+  const done = [...changes.flatMap((each) => renderChange(each, paint, wrap)), ...restart.flatMap(renderRestart)];
   if (action === "undo") return changes.length === 0 ? ["Nothing of harden is installed here."] : done;
   const shown = units.filter(({ settings }) => settings.length > 0);
   return [
-    ...gateways.map(renderGateway),
+    ...gateways.flatMap(renderGateway),
     ...(action === "propose" ? shown.flatMap((unit) => renderUnit(unit, paint, wrap)) : done),
     ...(linger === null || action === "write" ? [] : renderLinger(linger, paint, wrap)),
     ...advice.flatMap((each) => renderAdvice(each, paint, wrap)),
@@ -57,13 +57,13 @@ const SITUATIONS: Record<Situation, string> = {
   "system-unit": "system unit",
   session: "login session",
   container: "container",
-  bare: "no unit",
+  bare: "by itself",
 };
 
-const renderGateway = ({ situation, unit, pid, rss_mb, oom_score_adj }: GatewayView): string => {
-  const running = pid === null ? "not running" : `pid ${pid}, ${formatMb(rss_mb ?? 0)}, oom_score_adj ${oom_score_adj}`;
-  return `gateway   ${unit ?? "hermes gateway"} (${SITUATIONS[situation]}; ${running})`;
-};
+const renderGateway = ({ situation, unit, pid, rss_mb, oom_score_adj }: GatewayView): string[] => [
+  `gateway ${unit ?? "outside of every unit"}, ${SITUATIONS[situation]}`,
+  `${INDENT}${pid === null ? "not running" : `pid ${pid}, ${formatMb(rss_mb ?? 0)}, oom_score_adj ${oom_score_adj}`}`,
+];
 
 type Wrap = (text: string) => string[];
 
@@ -116,8 +116,10 @@ const renderChange = ({ done, subject, detail, unit }: Change, paint: Paint, wra
   return [`${paint(style, words)}  ${about}`, ...(detail === null ? [] : wrap(detail).map((line) => INDENT + line))];
 };
 
-const renderRestart = ({ unit, manager, keys }: HardenResult["restart"][number]): string =>
-  `${keys.join(", ")} changes when you start the gateway again: systemctl ${manager === "user" ? "--user " : ""}restart ${unit}`;
+const renderRestart = ({ unit, manager, keys }: HardenResult["restart"][number]): string[] => [
+  `later   ${keys.join(", ")} changes when you start the gateway again:`,
+  `${INDENT}${manager === "user" ? "systemctl --user" : "sudo systemctl"} restart ${unit}`,
+];
 
 const verdict = ({ action, units, linger, changes }: HardenResult): string => {
   if (changes.some(({ done }) => done === "refused")) return "Not everything could be done, see above.";

@@ -96,9 +96,9 @@ export const killsUserProcesses = async (run: RunTool): Promise<boolean | null> 
 };
 
 /** The characters of unit names (systemd.unit(5)); such a name is a safe word and a safe file name. */
-export const isServiceName = (name: string): boolean => /^[\w:@\\-][\w:.@\\-]{0,240}\.service$/.test(name);
+export const isServiceName = (name: string): boolean => /^[\w:][\w:.@\\-]{0,240}\.service$/.test(name);
 
-export const isSliceName = (name: string): boolean => /^[\w:\\-][\w:.\\-]{0,240}\.slice$/.test(name);
+export const isSliceName = (name: string): boolean => /^[\w:][\w:.\\-]{0,240}\.slice$/.test(name);
 
 /** Lines of `NAME=value`. */
 const readProperties = (text: string): Record<string, string> =>

@@ -29,22 +29,38 @@ export const enablePlugin = (text: string): ConfigEdit => {
   const enabled = pairOf(map, "enabled");
   if (namesIn(enabled?.value).includes(PLUGIN_NAME)) return { state: "already" };
   const edit = insertion(text, plugins, map, enabled);
-  if (edit === undefined) return problem("plugins.enabled is written in a way that cannot be added to safely");
+  if (edit === undefined) return problem(UNSAFE);
   return verified(text, spliced(text, [edit]), (names) => [...names, PLUGIN_NAME]);
 };
 
 export const disablePlugin = (text: string): ConfigEdit => {
-  const parsed = parseConfig(text);
-  if ("problem" in parsed) return problem(parsed.problem);
-  const enabled = pairOf(pairOf(parsed.root, "plugins")?.value, "enabled");
-  if (!namesIn(enabled?.value).includes(PLUGIN_NAME)) return { state: "already" };
-  const edits = isSeq(enabled?.value) ? removals(text, enabled, enabled.value) : undefined;
-  if (edits === undefined) return problem("plugins.enabled is written in a way that cannot be changed safely");
+  const entry = enabledEntry(text);
+  if ("problem" in entry) return problem(entry.problem);
+  if (!namesIn(entry.enabled?.value).includes(PLUGIN_NAME)) return { state: "already" };
   // What enabling had put at the end goes as a whole.
-  const appended =
-    text.endsWith(PLUGINS_BLOCK) && (text === PLUGINS_BLOCK || text.at(-PLUGINS_BLOCK.length - 1) === "\n");
-  if (appended) return { state: "changed", text: text.slice(0, -PLUGINS_BLOCK.length) };
-  return verified(text, spliced(text, edits), (names) => names.filter((name) => name !== PLUGIN_NAME));
+  const start = text.length - PLUGINS_BLOCK.length;
+  if (text.endsWith(PLUGINS_BLOCK) && (start === 0 || text[start - 1] === "\n")) {
+    return { state: "changed", text: text.slice(0, start) };
+  }
+  let result = text;
+  // One at a time, should it be there twice.
+  for (let now: EnabledEntry = entry; !("problem" in now) && namesIn(now.enabled?.value).includes(PLUGIN_NAME);) {
+    const edits = removal(result, now.enabled);
+    if (edits === undefined) return problem(UNSAFE);
+    result = spliced(result, edits);
+    now = enabledEntry(result);
+  }
+  return verified(text, result, (names) => names.filter((name) => name !== PLUGIN_NAME));
+};
+
+const UNSAFE = "plugins.enabled is written in a way that cannot be changed safely";
+
+type EnabledEntry = { enabled: Pair | undefined } | { problem: string };
+
+const enabledEntry = (text: string): EnabledEntry => {
+  const parsed = parseConfig(text);
+  if ("problem" in parsed) return parsed;
+  return { enabled: pairOf(pairOf(parsed.root, "plugins")?.value, "enabled") };
 };
 
 const OPTIONS = { prettyErrors: false, logLevel: "silent", uniqueKeys: true } as const;
@@ -138,35 +154,29 @@ const addItem = (text: string, list: YAMLSeq, addLine: (after: number, line: str
   return last === undefined || dash === undefined ? undefined : addLine(last[1], dash + PLUGIN_NAME);
 };
 
-const removals = (text: string, enabled: Pair, list: YAMLSeq): Edit[] | undefined => {
-  const ranges = list.items.map(rangeOf);
-  const isOurs = namesIn(list).map((name) => name === PLUGIN_NAME);
-  const isAlone = isOurs.every(Boolean);
-  const edits: Edit[] = [];
-  for (const [index, range] of ranges.entries()) {
-    if (!isOurs[index]) continue;
-    if (range === undefined) return undefined;
-    if (list.flow) {
-      const next = ranges[index + 1];
-      const before = ranges[index - 1];
-      if (next !== undefined) edits.push({ start: range[0], end: next[0], text: "" });
-      else edits.push({ start: before?.[1] ?? range[0], end: range[1], text: "" });
-    } else {
-      if (dashBefore(text, range[0]) === undefined) return undefined;
-      const end = text.indexOf("\n", range[1]);
-      edits.push({ start: lineStart(text, range[0]), end: end < 0 ? text.length : end + 1, text: "" });
-    }
+/** Takes the last one of ours out. */
+const removal = (text: string, enabled: Pair | undefined): Edit[] | undefined => {
+  const list = enabled?.value;
+  if (!isSeq(list)) return undefined;
+  const index = namesIn(list).lastIndexOf(PLUGIN_NAME);
+  const [before, range, next] = [index - 1, index, index + 1].map((at) => rangeOf(list.items[at]));
+  if (range === undefined) return undefined;
+  if (list.flow) {
+    return next === undefined
+      ? [{ start: before?.[1] ?? range[0], end: range[1], text: "" }]
+      : [{ start: range[0], end: next[0], text: "" }];
   }
-  if (isAlone && !list.flow) {
-    const colon = text.indexOf(":", endOf(enabled.key));
-    edits.push({ start: colon + 1, end: colon + 1, text: " []" });
-  }
-  return edits;
+  if (dashBefore(text, range[0]) === undefined) return undefined;
+  const end = text.indexOf("\n", range[1]);
+  const line: Edit = { start: lineStart(text, range[0]), end: end < 0 ? text.length : end + 1, text: "" };
+  if (list.items.length > 1) return [line];
+  const colon = text.indexOf(":", endOf(enabled?.key)) + 1;
+  return [line, { start: colon, end: colon, text: " []" }];
 };
 
 /** The list must be as meant, and everything else as it was. */
 const verified = (before: string, text: string, meant: (names: unknown[]) => unknown[]): ConfigEdit => {
-  const unsafe = problem("plugins.enabled is written in a way that cannot be changed safely");
+  const unsafe = problem(UNSAFE);
   try {
     const wanted = plain(before);
     const found = plain(text);
