@@ -397,6 +397,16 @@ export interface Stall {
   totalUs: number
 }
 
+/** A process as the kernel and systemd know it. */
+export interface Standing {
+  /** Real user id. */
+  uid: number
+  /** −1000 to 1000: how much the kernel prefers to kill it. */
+  oomScoreAdj: number
+  /** Its unit; `null` where it is in none. */
+  unit?: UnitView
+}
+
 /**
  * Makes a box and starts a command in it, with a thread that stays with it. The box is removed when its
  * last process has ended.
@@ -408,6 +418,21 @@ export declare function startJob(place: JobPlace, command: JobCommand, supervisi
  * not be started; `null` is success.
  */
 export declare function startService(service: TransientService): string | null
+
+/** Looks at the machine: container, board, systemd, zram. */
+export declare function surroundings(): SurroundingsView
+
+/** The machine around this process. */
+export interface SurroundingsView {
+  /** The kind of container: `docker`, `podman`, `lxc`, …; `null` where this is none. */
+  container?: string
+  /** The board's name, as its firmware tells it. */
+  board?: string
+  /** systemd is the first process. */
+  isSystemd: boolean
+  /** A swap device is compressed memory. */
+  hasZram: boolean
+}
 
 /** A command that another process, the agent, is about to start. */
 export interface TrackedCall {
@@ -458,6 +483,23 @@ export interface TransientService {
   argv: Array<string>
   /** `NAME=value`, beside what the manager gives every service. */
   environment: Array<string>
+}
+
+/** Tells whose a process is, its unit, and its `oom_score_adj`; `null` when it is gone. */
+export declare function unitOf(pid: number): Standing | null
+
+/** The systemd unit of a process, told from its cgroup alone. */
+export interface UnitView {
+  /** `system` or `user`. */
+  manager: string
+  /** The number of the user whose manager it is; `null` for the system's. */
+  managerUid?: number
+  /** Full name, such as `hermes-gateway.service`. */
+  unit: string
+  /** The slices of this manager that it is in, outermost first. */
+  slices: Array<string>
+  /** The login session that it is in. */
+  session?: string
 }
 
 /** The version of this addon; the loader compares it with the package's. */

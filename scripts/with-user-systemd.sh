@@ -24,12 +24,14 @@ mount -t tmpfs tmpfs /run/systemd
 mkdir /run/systemd/system
 
 cgroup=/sys/fs/cgroup/headroom-systemd-$$
-mkdir -p "$cgroup/manager" "$cgroup/command"
+# Named as in a real system: by that name a unit's path tells whose it is.
+manager_cgroup=$cgroup/user@$EUID.service
+mkdir -p "$manager_cgroup" "$cgroup/command"
 export XDG_RUNTIME_DIR=$work/runtime DBUS_SESSION_BUS_ADDRESS=unix:path=$work/runtime/bus
 dbus-daemon --session --address="$DBUS_SESSION_BUS_ADDRESS" --nofork --nopidfile 2>"$work/bus.log" &
 bus=$!
 (
-  echo "$BASHPID" >"$cgroup/manager/cgroup.procs"
+  echo "$BASHPID" >"$manager_cgroup/cgroup.procs"
   HOME=$work/home SYSTEMD_LOG_TARGET=console exec /lib/systemd/systemd --user --unit=basic.target
 ) </dev/null >"$work/manager.log" 2>&1 &
 manager=$!
@@ -37,7 +39,7 @@ manager=$!
 clean_up() {
   kill "$manager" 2>/dev/null
   for _ in {1..50}; do kill -0 "$manager" 2>/dev/null || break; sleep 0.1; done
-  echo 1 >"$cgroup/manager/cgroup.kill" 2>/dev/null
+  echo 1 >"$manager_cgroup/cgroup.kill" 2>/dev/null
   kill "$bus" 2>/dev/null
   wait "$bus" 2>/dev/null
   cd /

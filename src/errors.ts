@@ -14,6 +14,7 @@
  * | `E_OUTPUT` | stdout cannot be written | 1 |
  * | `E_SYSTEM` | the system has run out of something | 1 |
  * | `E_DAEMON` | the daemon cannot be started or reached | 1 |
+ * | `E_HERMES_HOME` | Hermes' home is not there, or not ours | 1 |
  * | `E_NATIVE_CALL` | the kernel refused something the addon asked for | 1 |
  */
 export type ErrorCode =
@@ -25,6 +26,7 @@ export type ErrorCode =
   | "E_START"
   | "E_DAEMON"
   | "E_NATIVE_CALL"
+  | "E_HERMES_HOME"
   | "E_OUTPUT"
   | "E_SYSTEM";
 
@@ -37,6 +39,7 @@ const EXIT_CODES: Record<ErrorCode, number> = {
   E_START: 126,
   E_DAEMON: 1,
   E_NATIVE_CALL: 1,
+  E_HERMES_HOME: 1,
   E_OUTPUT: 1,
   E_SYSTEM: 1,
 };

@@ -1,5 +1,5 @@
 import test from "ava";
-import { isHermes, startedByHermes } from "../../src/status/hermes.js";
+import { isGateway, isHermes, startedByHermes } from "../../src/status/hermes.js";
 
 const argv = (line: string) => ({ argv: line.split(" ") });
 
@@ -39,4 +39,27 @@ test("everything below Hermes is Hermes', nothing else, and circles end", (t) =>
     { pid: 31, ppid: 30, argv: ["b"] },
   ];
   t.deepEqual([...startedByHermes(processes)], [10, 11, 12]);
+});
+
+test("the gateway is told from the commands that manage it", (t) => {
+  const gateway = (text: string): boolean => isGateway({ argv: text.split(" ") });
+  for (const text of [
+    "hermes gateway",
+    "hermes gateway run",
+    "hermes -p work gateway run --replace",
+    "/v/bin/python /v/bin/hermes gateway --verbose",
+    "python3.11 -m hermes_cli.main gateway run",
+  ]) {
+    t.true(gateway(text), text);
+  }
+  for (const text of [
+    "hermes gateway status",
+    "hermes gateway install",
+    "hermes chat",
+    "gateway run",
+    "python3 server.py gateway run",
+    "grep hermes gateway",
+  ]) {
+    t.false(gateway(text), text);
+  }
 });

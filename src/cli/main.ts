@@ -5,6 +5,8 @@ import { ownVersion } from "../native.js";
 import type { DaemonOptions } from "./daemon.js";
 import type { EventsOptions } from "./events.js";
 import type { ExplainCommandOptions } from "./explain.js";
+import type { HardenOptions } from "./harden.js";
+import type { HermesOptions } from "./hermes.js";
 import type { RunOptions } from "./run.js";
 import type { StatusOptions } from "./status.js";
 import { parseCount, parseCpus, parseMemoryMb, parseMode, parseSwapMb } from "./options.js";
@@ -19,6 +21,8 @@ const setOption = (): Option =>
   new Option("--set <key=value>", "a setting for this command; may be repeated")
     .argParser((word: string, before: string[]) => [...before, word])
     .default([], "none");
+
+const homeOption = (): Option => new Option("--home <dir>", "Hermes' home (default: HERMES_HOME, else ~/.hermes)");
 
 const buildProgram = (): Command => {
   const program = new Command("hermes-headroom")
@@ -107,7 +111,36 @@ const buildProgram = (): Command => {
       const { daemonStopCommand } = await import("./daemon.js");
       process.exitCode = await daemonStopCommand(command.optsWithGlobals());
     });
-  for (const command of [program, daemon, ...program.commands]) command.exitOverride();
+  program
+    .command("harden")
+    .description("what protects the agent's gateway from the rest of the machine, with reasons")
+    .option("--write", "install it: drop-ins beside the gateway's unit, never the unit itself")
+    .addOption(new Option("--undo", "take away what --write wrote").conflicts("write"))
+    .option("--json", "print it as JSON")
+    .action(async (options: HardenOptions) => {
+      const { hardenCommand } = await import("./harden.js");
+      process.exitCode = await hardenCommand(options);
+    });
+  const hermes = program.command("hermes").description("the plugin for Hermes Agent");
+  hermes
+    .command("install")
+    .description("copy the plugin into Hermes' home and enable it; again to bring it up to date")
+    .addOption(homeOption())
+    .option("--json", "print what was done as JSON")
+    .action(async (options: HermesOptions) => {
+      const { hermesCommand } = await import("./hermes.js");
+      process.exitCode = await hermesCommand("install", options);
+    });
+  hermes
+    .command("uninstall")
+    .description("take the plugin's files and its entry in config.yaml away; what was logged and learned stays")
+    .addOption(homeOption())
+    .option("--json", "print what was done as JSON")
+    .action(async (options: HermesOptions) => {
+      const { hermesCommand } = await import("./hermes.js");
+      process.exitCode = await hermesCommand("uninstall", options);
+    });
+  for (const command of [program, ...program.commands, ...daemon.commands, ...hermes.commands]) command.exitOverride();
   return program;
 };
 

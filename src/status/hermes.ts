@@ -18,6 +18,13 @@ export const isHermes = ({ argv }: Pick<ProcessLine, "argv">): boolean => {
   return baseName(words.find((word) => !word.startsWith("-"))) === "hermes";
 };
 
+/** The gateway itself (`… gateway`, `… gateway run`), not one of the commands that manage it. */
+export const isGateway = (process: Pick<ProcessLine, "argv">): boolean => {
+  const next = process.argv[process.argv.indexOf("gateway") + 1];
+  const isCommand = process.argv.includes("gateway") && (next === undefined || next === "run" || next.startsWith("-"));
+  return isCommand && isHermes(process);
+};
+
 /** The processes that are Hermes or descend from it. */
 export const startedByHermes = (processes: readonly ProcessLine[]): Set<number> => {
   const byPid = new Map(processes.map((process) => [process.pid, process]));

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod proc;
 pub mod process;
 pub mod slots;
+pub mod surroundings;
 pub mod systemd;
 pub mod tracker;
 pub mod watchdog;

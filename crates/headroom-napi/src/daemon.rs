@@ -5,7 +5,7 @@ use std::path::Path;
 
 use headroom_core::journal::{Claim, RuntimeDir};
 use headroom_core::proc::ProcFs;
-use headroom_core::process::{oom_score_adj_of as core_score_of, peer_uid as core_peer_uid};
+use headroom_core::process::{oom_score_adj as core_score_of, peer_uid as core_peer_uid};
 use headroom_core::systemd::{Service, start_service as core_start_service};
 use napi_derive::napi;
 

@@ -14,6 +14,7 @@ mod machine;
 mod modes;
 mod slots;
 mod status;
+mod surroundings;
 mod track;
 mod watchdog;
 

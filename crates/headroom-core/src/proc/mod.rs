@@ -7,6 +7,7 @@ mod mounts;
 mod rss;
 mod stat;
 mod status;
+mod unit;
 
 use std::path::Path;
 
@@ -17,6 +18,7 @@ pub use rss::{Rollup, Statm};
 pub(crate) use stat::boot_ms;
 pub use stat::{ProcessKey, Stat};
 pub use status::Status;
+pub use unit::{Manager, SystemdUnit};
 
 use crate::dir::{Dir, absent_as_none};
 use crate::error::Result;

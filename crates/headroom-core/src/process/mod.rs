@@ -8,7 +8,7 @@ mod reap;
 mod trial;
 
 pub use forward::{ForwardedSignal, SignalForwarder};
-pub use oom_score::{OomScore, oom_score_adj_of, own_oom_score_adj};
+pub use oom_score::{OomScore, oom_score_adj, own_oom_score_adj};
 pub use peer::peer_uid;
 pub use pidfd::PidFd;
 pub use reap::{Ending, become_subreaper, reap, reap_orphans};

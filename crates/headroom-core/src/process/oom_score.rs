@@ -35,16 +35,17 @@ impl OomScore {
 
 /// This process's own value.
 pub fn own_oom_score_adj(proc: &ProcFs) -> Result<i32> {
-    let file = "self/oom_score_adj";
-    parse(proc, file, &proc.dir().read(file)?)
+    let text = proc.dir().read("self/oom_score_adj")?;
+    parse(proc, "self", &text)
 }
 
-/// The value of a process; `None` when it is gone.
-pub fn oom_score_adj_of(proc: &ProcFs, pid: i32) -> Result<Option<i32>> {
-    let file = format!("{pid}/oom_score_adj");
-    proc.dir().read_if_present(&file)?.map(|text| parse(proc, &file, &text)).transpose()
+/// A process's value; `None` when it is gone.
+pub fn oom_score_adj(proc: &ProcFs, pid: i32) -> Result<Option<i32>> {
+    let text = proc.dir().read_if_present(format!("{pid}/oom_score_adj"))?;
+    text.map(|text| parse(proc, &pid.to_string(), &text)).transpose()
 }
 
-fn parse(proc: &ProcFs, file: &str, text: &str) -> Result<i32> {
-    text.trim().parse().map_err(|_| Error::parse(proc.dir().path().join(file), text, "-1000 to 1000"))
+fn parse(proc: &ProcFs, process: &str, text: &str) -> Result<i32> {
+    let file = || proc.dir().path().join(process).join("oom_score_adj");
+    text.trim().parse().map_err(|_| Error::parse(file(), text, "-1000 to 1000"))
 }

@@ -6,7 +6,7 @@ use crate::boxing::JobBox;
 use crate::error::Result;
 use crate::job::Watched;
 use crate::proc::{ProcFs, ProcessKey, Stat};
-use crate::process::{PidFd, oom_score_adj_of};
+use crate::process::{PidFd, oom_score_adj};
 use crate::tracker::call::TrackedCall;
 use crate::tracker::newcomers::Newcomers;
 use crate::tracker::strays::gather;
@@ -128,7 +128,7 @@ fn is_inside(proc: &ProcFs, job_box: &JobBox, key: ProcessKey) -> Result<bool> {
 
 /// Best effort: who cannot be raised is still held by the box.
 fn raise_score(proc: &ProcFs, key: ProcessKey, call: &TrackedCall) {
-    if let Ok(Some(present)) = oom_score_adj_of(proc, key.pid)
+    if let Ok(Some(present)) = oom_score_adj(proc, key.pid)
         && let Some(score) = call.score_for(present)
     {
         let file = format!("{}/oom_score_adj", key.pid);
