@@ -22,6 +22,8 @@ import { BARE, factsOf, userGateway } from "./facts.js";
 
 const UNIT = "hermes-gateway.service";
 
+const answer = (stdout: string) => Promise.resolve({ ok: true, stdout, problem: "" });
+
 /** A manager that reads its drop-ins when it is reloaded, as systemd does. */
 class FakeManager {
   readonly directory: string;
@@ -51,7 +53,6 @@ class FakeManager {
 
   readonly run: RunTool = (program, words) => {
     this.calls.push([program, ...words].join(" "));
-    const answer = (stdout: string) => Promise.resolve({ ok: true, stdout, problem: "" });
     if (this.refused.some((word) => words.includes(word))) {
       return Promise.resolve({ ok: false, stdout: "", problem: "Access denied" });
     }

@@ -44,6 +44,9 @@ systemctl --user stop hermes-gateway.service
 rm -r "$work"
 `;
 
+const ours = (result: HardenResult | undefined) =>
+  (result?.gateways ?? []).filter(({ unit }) => unit?.startsWith("hermes-gateway"));
+
 test("a real manager has the drop-in in force, then not again", async (t) => {
   if (skipped !== undefined) {
     t.log(`skipped: ${skipped}`);
@@ -79,8 +82,6 @@ test("a real manager has the drop-in in force, then not again", async (t) => {
   ]);
   t.regex(inode, / 644$/);
 
-  const ours = (result: HardenResult | undefined) =>
-    (result?.gateways ?? []).filter(({ unit }) => unit?.startsWith("hermes-gateway"));
   t.deepEqual(
     ours(proposed)
       .map(({ unit, situation }) => [unit, situation])

@@ -170,7 +170,7 @@ const aboveUsersManager = (facts: Facts, protection: Protection): Advice[] => {
   return [
     {
       topic: "above",
-      text: "MemoryMin and MemoryLow of a user unit count against the rest of the machine only if the units above your user's manager keep as much. That takes root, is in force at once, and `sudo systemctl revert UNIT` undoes it:",
+      text: "MemoryMin and MemoryLow of a user unit count against the rest of the machine only if the units above your user's manager keep as much. That takes root and is in force at once; the same with 0 for each undoes it:",
       lines,
     },
   ];
