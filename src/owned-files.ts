@@ -38,7 +38,8 @@ export const readOwned = (path: string): Found => {
     const problem = notOurs(path, fstatSync(fd));
     return problem === undefined ? { state: "file", data: readFileSync(fd) } : { state: "problem", problem };
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return { state: "absent" };
+    // Whoever is about to write there is told by the directories what stands in the way.
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return { state: "absent" };
     return { state: "problem", problem: fileProblem(path, "read", error) };
   } finally {
     if (fd !== undefined) closeSync(fd);

@@ -119,9 +119,10 @@ test("the user of a system unit needs a manager too, for Hermes' cron jobs", (t)
   t.deepEqual(topics(plan({ uid: 0, linger: {}, gateways: [root] })), []);
 });
 
+const score = (changes: Parameters<typeof userGateway>[0]): string[] =>
+  missing(plan({ gateways: [userGateway(changes)] })).filter((line) => line.startsWith("OOMScoreAdjust"));
+
 test("a score is only proposed where the manager's own is known to be lower", (t) => {
-  const score = (changes: Parameters<typeof userGateway>[0]): string[] =>
-    missing(plan({ gateways: [userGateway(changes)] })).filter((line) => line.startsWith("OOMScoreAdjust"));
   t.deepEqual(score({}), ["OOMScoreAdjust=100"]);
   t.deepEqual(score({ manager_oom_score_adj: null }), []);
   t.deepEqual(score({ oom_score_adj: 0, manager_oom_score_adj: 0 }), [], "systemd 247 starts users' units at 0");
@@ -196,6 +197,28 @@ test("a gateway in tmux or a login is told to become a unit", (t) => {
   t.is(plan({ gateways: [inTmux] }).gateways[0]?.situation, "session");
 });
 
+test("a service that is not the gateway's own is not hardened for it", (t) => {
+  const properties = { ...BARE, MainPID: "600" };
+  const inCron = systemGateway({ unit: "cron.service", properties });
+  const found = plan({ gateways: [inCron] });
+  t.is(found.gateways[0]?.situation, "session");
+  t.deepEqual(found.units, []);
+  t.regex(found.advice[0]?.text ?? "", /runs in cron.service, not as a unit of its own/);
+  const own = systemGateway({ unit: "bot.service", properties: { ...BARE, MainPID: "4711" } });
+  t.is(plan({ gateways: [own] }).gateways[0]?.situation, "system-unit");
+  t.is(plan({ gateways: [systemGateway({ unit: "my-hermes.service", properties })] }).units.length, 2);
+});
+
+const seen = (engine: string): HardenPlan =>
+  plan({ gateways: [systemGateway({ unit: `${engine}-${"a1".repeat(32)}.scope`, properties: null })] });
+
+test("a container that is seen from the host is told as one", (t) => {
+  t.is(seen("docker").gateways[0]?.situation, "container");
+  t.regex(lines(seen("docker"), "container").join("\n"), /^docker update/);
+  t.regex(lines(seen("libpod"), "container").join("\n"), /^podman run/);
+  t.deepEqual(seen("docker").units, []);
+});
+
 test("in a container it is told what to set outside", (t) => {
   const gateways = [userGateway({ unit: null, manager: null, manager_uid: null, slices: [], properties: null })];
   const of = (container: string): HardenPlan =>
@@ -246,7 +269,7 @@ test("a machine without swap is told how to get some, sized for it", (t) => {
 test("an SD card is spared a swap file", (t) => {
   const found = plan({ swap_total_mb: 0, board: "Raspberry Pi Zero 2 W Rev 1.0" });
   t.deepEqual(lines(found, "swapfile"), []);
-  t.regex(found.advice.find(({ topic }) => topic === "zram")?.text ?? "", /rpi-swap/);
+  t.regex(found.advice.find(({ topic }) => topic === "zram")?.text ?? "", /\/etc\/rpi\/swap\.conf/);
 });
 
 test("slices are in each other by their names", (t) => {

@@ -3,12 +3,13 @@ import { spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import test from "ava";
 import type { HardenResult } from "../../src/harden/harden.js";
+import { native } from "../support/modes.js";
 import { CLI, finishCli, HERMES_HOME, ROOT } from "../support/run-cli.js";
 
 const hasTools = ["dbus-daemon", "busctl", "unshare", "python3", "systemctl"].every(
   (tool) => spawnSync("sh", ["-c", 'command -v "$1"', "sh", tool]).status === 0,
 );
-const skipped = process.getuid?.() === 0 && hasTools ? undefined : "needs root, systemd, dbus, util-linux and python3";
+const canRun = process.getuid?.() === 0 && hasTools;
 
 /** `$1` is node, `$2` the command line. Prints one line of JSON for each step, and what systemd says between them. */
 const SCRIPT = `
@@ -19,12 +20,13 @@ units=\${units%.control}
 mkdir -p "$units"
 printf 'import time\\ntime.sleep(600)\\n' > "$work/hermes"
 for name in hermes-gateway hermes-gateway-work; do
-  printf '[Service]\\nExecStart=%s %s/hermes gateway run\\n' "$(command -v python3)" "$work" > "$units/$name.service"
+  printf '[Service]\\nType=exec\\nOOMScoreAdjust=950\\nExecStart=%s %s/hermes gateway run\\n' "$(command -v python3)" "$work" > "$units/$name.service"
 done
 cp "$units/hermes-gateway.service" "$work/before"
 systemctl --user daemon-reload
 systemctl --user start hermes-gateway.service
 pid() { systemctl --user show -p MainPID --value hermes-gateway.service; }
+score() { cat "/proc/$(pid)/oom_score_adj"; }
 policy() { systemctl --user show -p OOMPolicy --value "hermes-gateway$1.service"; }
 harden() { "$1" "$2" harden --json "\${@:3}"; echo "code $?"; }
 first=$(pid)
@@ -33,23 +35,25 @@ harden "$@" --write;                                echo "policy $(policy "") $(
 file=$units/hermes-gateway.service.d/50-headroom.conf
 stat -c 'inode %i %a' "$file"
 harden "$@" --write; stat -c 'inode %i %a' "$file"
+echo "score $(score)"
+[ "$first" = "$(pid)" ] && echo "never restarted"
+systemctl --user restart hermes-gateway.service
+echo "score $(score)"
 echo '# mine' >> "$file"
 harden "$@" --undo;                                 echo "policy $(policy "") $(policy -work)"
 sed -i '$d' "$file"
 harden "$@" --undo;                                 echo "policy $(policy "") $(policy -work)"
 cmp "$units/hermes-gateway.service" "$work/before" && echo "unit untouched"
-[ "$first" = "$(pid)" ] && echo "never restarted"
 find "$units" -name '*.d'
 systemctl --user stop hermes-gateway.service
 rm -r "$work"
 `;
 
-test("a real manager has the drop-in in force, then not again", async (t) => {
-  if (skipped !== undefined) {
-    t.log(`skipped: ${skipped}`);
-    t.pass();
-    return;
-  }
+const ours = (result: HardenResult | undefined) =>
+  (result?.gateways ?? []).filter(({ unit }) => unit?.startsWith("hermes-gateway"));
+
+const title = "a real manager has the drop-in in force, then not again";
+(canRun ? test : test.skip)(canRun ? title : `${title} (skipped: needs root, systemd, dbus, python3)`, async (t) => {
   const child = spawn(
     "bash",
     [join(ROOT, "scripts", "with-user-systemd.sh"), "bash", "-c", SCRIPT, "bash", process.execPath, CLI],
@@ -61,6 +65,7 @@ test("a real manager has the drop-in in force, then not again", async (t) => {
   const results = lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as HardenResult);
   const notes = lines.filter((line) => !line.startsWith("{"));
   const [proposed, written, again, refused, undone] = results;
+  const lowest = native.ownOomScoreAdj();
   const inode = notes.find((line) => line.startsWith("inode")) ?? "none";
   t.deepEqual(notes, [
     "code 0",
@@ -70,17 +75,17 @@ test("a real manager has the drop-in in force, then not again", async (t) => {
     inode,
     "code 0",
     inode,
+    "score 950",
+    "never restarted",
+    `score ${lowest}`,
     "code 1",
     "policy continue stop",
     "code 0",
     "policy stop stop",
     "unit untouched",
-    "never restarted",
   ]);
   t.regex(inode, / 644$/);
 
-  const ours = (result: HardenResult | undefined) =>
-    (result?.gateways ?? []).filter(({ unit }) => unit?.startsWith("hermes-gateway"));
   t.deepEqual(
     ours(proposed)
       .map(({ unit, situation }) => [unit, situation])
@@ -94,6 +99,11 @@ test("a real manager has the drop-in in force, then not again", async (t) => {
   t.is(ours(proposed).find(({ unit }) => unit === "hermes-gateway-work.service")?.pid, null);
   const settings = proposed?.units.find(({ unit }) => unit === "hermes-gateway.service")?.settings ?? [];
   t.true(settings.some(({ key, is_set }) => key === "OOMPolicy" && !is_set));
+  t.is(settings.find(({ key }) => key === "OOMScoreAdjust")?.value, String(lowest));
+  t.deepEqual(
+    written?.restart.filter(({ unit }) => unit === "hermes-gateway.service").map(({ keys }) => keys),
+    [["OOMScoreAdjust"]],
+  );
   t.true(written?.units.every((unit) => unit.settings.every(({ is_set }) => is_set)));
   t.true(again?.changes.every(({ done }) => done === "already"));
   const edited = refused?.changes.filter(({ done }) => done === "refused") ?? [];

@@ -42,6 +42,8 @@ test("whether a user lingers is yes, no, or not known", async (t) => {
   t.is(await lingers(says("Linger=yes\n"), "a"), true);
   t.is(await lingers(says("Linger=no\n"), "a"), false);
   t.is(await lingers(says("", false), "a"), undefined);
+  const problem = "Failed to look up user a: User ID 1000 is not logged in or lingering";
+  t.is(await lingers(() => Promise.resolve({ ok: false, stdout: "", problem }), "a"), false);
 });
 
 test("names that could be an option or leave their directory are no units", (t) => {

@@ -98,11 +98,12 @@ for (const { name, before, after, undone } of CASES) {
   });
 }
 
+const taken = (text: string): string => {
+  const edit = disablePlugin(text);
+  return edit.state === "changed" ? edit.text : edit.state;
+};
+
 test("taking the first or a middle item out of a list leaves the others as they stand", (t) => {
-  const taken = (text: string): string => {
-    const edit = disablePlugin(text);
-    return edit.state === "changed" ? edit.text : edit.state;
-  };
   t.is(taken("plugins: {enabled: [headroom, one]}\n"), "plugins: {enabled: [one]}\n");
   t.is(taken("plugins: {enabled: [one, headroom, two]}\n"), "plugins: {enabled: [one, two]}\n");
   t.is(taken("plugins:\n  enabled:\n  - headroom # ours\n  - one\n"), "plugins:\n  enabled:\n  - one\n");

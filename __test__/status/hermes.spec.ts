@@ -42,7 +42,6 @@ test("everything below Hermes is Hermes', nothing else, and circles end", (t) =>
 });
 
 test("the gateway is told from the commands that manage it", (t) => {
-  const gateway = (text: string): boolean => isGateway({ argv: text.split(" ") });
   for (const text of [
     "hermes gateway",
     "hermes gateway run",
@@ -50,7 +49,7 @@ test("the gateway is told from the commands that manage it", (t) => {
     "/v/bin/python /v/bin/hermes gateway --verbose",
     "python3.11 -m hermes_cli.main gateway run",
   ]) {
-    t.true(gateway(text), text);
+    t.true(isGateway(argv(text)), text);
   }
   for (const text of [
     "hermes gateway status",
@@ -60,6 +59,6 @@ test("the gateway is told from the commands that manage it", (t) => {
     "python3 server.py gateway run",
     "grep hermes gateway",
   ]) {
-    t.false(gateway(text), text);
+    t.false(isGateway(argv(text)), text);
   }
 });

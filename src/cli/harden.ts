@@ -42,7 +42,7 @@ export const render = (result: HardenResult, paint: Paint, width: number): strin
   const done = [...changes.flatMap((each) => renderChange(each, paint, wrap)), ...restart.flatMap(renderRestart)];
   if (action === "undo") return changes.length === 0 ? ["Nothing of harden is installed here."] : done;
   const shown = units.filter(({ settings }) => settings.length > 0);
-  return [
+  const lines = [
     ...gateways.flatMap(renderGateway),
     ...(action === "propose" ? shown.flatMap((unit) => renderUnit(unit, paint, wrap)) : done),
     ...(linger === null || action === "write" ? [] : renderLinger(linger, paint, wrap)),
@@ -50,6 +50,7 @@ export const render = (result: HardenResult, paint: Paint, width: number): strin
     "",
     ...wrapText(verdict(result), Math.max(20, width)),
   ];
+  return lines[0] === "" ? lines.slice(1) : lines;
 };
 
 const SITUATIONS: Record<Situation, string> = {

@@ -1,6 +1,6 @@
 /** What a person has to do by hand: in words, and as lines to type. Pure. */
 import { obstacleFix } from "../modes/fix.js";
-import { aboveKey, aboveUser, situationOf, type Facts, type Gateway } from "./facts.js";
+import { aboveKey, aboveUser, containerOf, situationOf, type Facts, type Gateway } from "./facts.js";
 import { sliceSettings, type Protection } from "./settings.js";
 import { swapAdvice } from "./swap.js";
 
@@ -95,7 +95,7 @@ const inSession = ({ user, kills_user_processes, linger }: Facts, { unit, sessio
   const lingering = linger[user] === true ? [] : [`loginctl enable-linger ${user}`];
   return {
     topic: "session",
-    text: `The gateway (pid ${pid}) runs ${where}, not as a unit. ${fate} End it there, then run it as a user unit, and this command once more:`,
+    text: `The gateway (pid ${pid}) runs ${where}, not as a unit of its own. ${fate} End it there, then run it as a user unit, and this command once more:`,
     lines: [...INSTALL, ...lingering],
   };
 };
@@ -104,7 +104,10 @@ const RESERVE_SHARE = 0.15;
 const SMALLEST_RESERVE_MB = 256;
 
 /** Whoever owns the container decides; from within, only words. */
-const inContainer = ({ container, total_mb }: Facts, { pid }: Gateway): Advice => {
+const inContainer = (facts: Facts, gateway: Gateway): Advice => {
+  const { total_mb } = facts;
+  const { pid } = gateway;
+  const container = containerOf(facts, gateway);
   const reserve = Math.max(SMALLEST_RESERVE_MB, Math.ceil(total_mb * RESERVE_SHARE));
   const limit = Math.max(SMALLEST_RESERVE_MB, total_mb - reserve);
   const swap = limit + Math.min(1024, limit);
@@ -170,7 +173,7 @@ const aboveUsersManager = (facts: Facts, protection: Protection): Advice[] => {
   return [
     {
       topic: "above",
-      text: "MemoryMin and MemoryLow of a user unit count against the rest of the machine only if the units above your user's manager keep as much. That takes root, is in force at once, and `sudo systemctl revert UNIT` undoes it:",
+      text: "MemoryMin and MemoryLow of a user unit count against the rest of the machine only if the units above your user's manager keep as much. That takes root and is in force at once; the same with 0 for each undoes it:",
       lines,
     },
   ];

@@ -51,13 +51,30 @@ export interface Facts {
   unit_directories: Readonly<Record<ManagerName, string | null>>;
 }
 
-/** How a gateway runs. */
+/** How a gateway runs. `session` is every unit that is not its own: a login, tmux, a cron daemon. */
 export type Situation = "user-unit" | "system-unit" | "session" | "container" | "bare";
 
-export const situationOf = (facts: Facts, { unit, manager }: Gateway): Situation => {
-  if (unit?.endsWith(".service")) return manager === "user" ? "user-unit" : "system-unit";
-  if (unit !== null) return "session";
-  return facts.container === null ? "bare" : "container";
+export const situationOf = (facts: Facts, gateway: Gateway): Situation => {
+  const { unit, manager } = gateway;
+  if (isOwnUnit(gateway)) return manager === "user" ? "user-unit" : "system-unit";
+  if (containerOf(facts, gateway) !== null) return "container";
+  return unit === null ? "bare" : "session";
+};
+
+/** A shared unit is nobody's to harden for the gateway: it is its own by name, or when it is its main process. */
+const isOwnUnit = ({ unit, pid, properties }: Gateway): boolean =>
+  unit !== null &&
+  unit.endsWith(".service") &&
+  (/hermes/i.test(unit) || (pid !== null && properties?.["MainPID"] === String(pid)));
+
+/** Scopes of container engines, as they are seen from the host. */
+const CONTAINER_SCOPE = /^(docker|libpod)-[0-9a-f]{64}\.scope$/;
+
+/** The kind of container that a gateway is in: ours, or one that is seen from outside. */
+export const containerOf = ({ container }: Facts, { unit }: Gateway): string | null => {
+  const engine = unit === null ? undefined : CONTAINER_SCOPE.exec(unit)?.[1];
+  if (engine !== undefined) return engine === "docker" ? "docker" : "podman";
+  return unit === null ? container : null;
 };
 
 /** The key of `Facts.above`. */

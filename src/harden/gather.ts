@@ -28,6 +28,7 @@ const UNIT_PATTERN = "hermes-gateway*.service";
 const UNIT_PROPERTIES = [
   "LoadState",
   "User",
+  "MainPID",
   "Slice",
   "DropInPaths",
   "OOMPolicy",

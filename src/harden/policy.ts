@@ -36,7 +36,9 @@ export interface HardenPlan {
 }
 
 export const planHardening = (facts: Facts): HardenPlan => {
-  const services = facts.gateways.filter(({ properties }) => properties !== null);
+  const services = facts.gateways.filter(
+    (gateway) => gateway.properties !== null && ["user-unit", "system-unit"].includes(situationOf(facts, gateway)),
+  );
   const units = [...services.map((gateway) => servicePlan(facts, gateway)), ...slicePlans(facts, services)];
   const linger = services.some(({ manager }) => manager === "user") && facts.linger[facts.user] === false;
   return {

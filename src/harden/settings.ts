@@ -114,7 +114,7 @@ const oomScoreAdjust = (facts: Facts, gateway: Gateway, properties: Properties):
     ];
   }
   const lowest = gateway.manager_oom_score_adj;
-  if (lowest === null || now === null || lowest <= 0 || now < lowest) return [];
+  if (lowest === null || now === null || lowest < 0 || now < lowest || (now === 0 && lowest === 0)) return [];
   // Configured and not yet started again is set as well.
   const isSet = now === lowest || properties["OOMScoreAdjust"] === String(lowest);
   if (isSet && properties["OOMScoreAdjust"] !== String(lowest)) return [];

@@ -12,17 +12,16 @@ const isPi = (board: string | null): boolean => board?.startsWith("Raspberry Pi"
 
 export const swapAdvice = ({ total_mb, swap_total_mb, has_zram, board, container }: Facts): Advice[] => {
   if (swap_total_mb > 0 || has_zram || container !== null || total_mb > SMALL_MACHINE_MB) return [];
-  const zram = zramAdvice(total_mb);
   // An SD card is slow, and worn out by swapping.
-  return isPi(board) ? [{ ...zram, text: `${zram.text} ${PI}` }] : [zram, fileAdvice(total_mb)];
+  return isPi(board) ? [zramAdvice(total_mb, ON_PI)] : [zramAdvice(total_mb, ELSEWHERE), fileAdvice(total_mb)];
 };
 
-const PI =
-  "(Raspberry Pi OS from trixie on has rpi-swap, which can do the same: where /etc/rpi/swap.conf is there, set it up in that file instead.)";
+const ON_PI = "where /etc/rpi/swap.conf is there (Raspberry Pi OS from trixie on), set it up in that file instead";
+const ELSEWHERE = "Debian and Ubuntu; elsewhere systemd-zram-generator with zram-size = ram / 2";
 
-const zramAdvice = (total_mb: number): Advice => ({
+const zramAdvice = (total_mb: number, note: string): Advice => ({
   topic: "zram",
-  text: `There is no swap: what is not used cannot be moved out of the way. Compressed memory for at most half of the ${total_mb} MB makes room at once (Debian, Ubuntu, Raspberry Pi OS; elsewhere systemd-zram-generator with zram-size = ram / 2):`,
+  text: `There is no swap: what is not used cannot be moved out of the way. Compressed memory for at most half of the ${total_mb} MB makes room at once (${note}):`,
   lines: [
     "sudo apt install zram-tools",
     `printf 'ALGO=lz4\\nPERCENT=${ZRAM_PERCENT}\\n' | sudo tee -a /etc/default/zramswap`,

@@ -85,7 +85,9 @@ export const userUnitDirectory = async (run: RunTool): Promise<string | undefine
 
 /** `undefined` where logind cannot tell. */
 export const lingers = async (run: RunTool, user: string): Promise<boolean | undefined> => {
-  const { ok, stdout } = await run("loginctl", ["show-user", "-p", "Linger", "--", user]);
+  const { ok, stdout, problem } = await run("loginctl", ["show-user", "-p", "Linger", "--", user]);
+  // Who lingers is known to logind at all times, who does not only while logged in.
+  if (!ok && /not logged in or lingering|not known/.test(problem)) return false;
   return ok ? readProperties(stdout)["Linger"] === "yes" : undefined;
 };
 

@@ -51,10 +51,11 @@ const copyFiles = ({ plugin, node, cli, version }: InstallInput, home: string, d
   const files = readPackageFiles(plugin);
   files.set(LAUNCHER_FILE, launcherText(node, cli));
   const installed: Record<string, string> = {};
+  const passing = cli.split("/").includes("_npx") ? NPX_CACHE : null;
   const steps: Step[] = [];
   for (const [file, data] of files) {
     const outcome = copyFile(directory, file, data, manifest);
-    steps.push(outcome);
+    steps.push(file === LAUNCHER_FILE && isFine([outcome]) ? { ...outcome, detail: passing } : outcome);
     // What was ours and is edited now stays known as ours, so that nobody takes it for foreign.
     const digest = isFine([outcome]) ? sha256(data) : manifest.files[file];
     if (digest !== undefined) installed[file] = digest;
@@ -70,6 +71,9 @@ const copyFiles = ({ plugin, node, cli, version }: InstallInput, home: string, d
   const problem = keepManifest(directory, next);
   return problem === undefined ? steps : [...steps, step("refused", join(directory, MANIFEST_FILE), problem)];
 };
+
+const NPX_CACHE =
+  "it names npx's cache, which npm may empty at any time: npm install --global hermes-headroom, and install again from there";
 
 const keepManifest = (directory: string, manifest: Manifest): string | undefined => {
   const path = join(directory, MANIFEST_FILE);

@@ -66,12 +66,14 @@ fn user_of_manager(name: &str) -> Option<u32> {
 }
 
 fn is_slice(name: &str) -> bool {
-    name.len() > ".slice".len() && name.ends_with(".slice")
+    has_stem(name, ".slice")
 }
 
 /// Unit types that hold processes; see systemd.unit(5).
 fn is_unit(name: &str) -> bool {
-    [".service", ".scope", ".socket", ".mount", ".swap"]
-        .iter()
-        .any(|kind| name.len() > kind.len() && name.ends_with(kind))
+    [".service", ".scope", ".socket", ".mount", ".swap"].iter().any(|kind| has_stem(name, kind))
+}
+
+fn has_stem(name: &str, kind: &str) -> bool {
+    name.strip_suffix(kind).is_some_and(|stem| !stem.is_empty())
 }
