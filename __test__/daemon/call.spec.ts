@@ -54,8 +54,9 @@ const scene = (t: ExecutionContext) => {
   const table = new CallTable(sessions, store, () => (idle += 1));
   const begin = (change: Partial<CallFacts> = {}) => {
     const facts = { ...FACTS, ...change };
-    let end: (event: EndedEvent | undefined) => void = () => {};
-    const ended = new Promise<EndedEvent | undefined>((resolve) => (end = resolve));
+    let settle: ((event: EndedEvent) => void) | undefined;
+    const ended = new Promise<EndedEvent | undefined>((resolve) => (settle = resolve));
+    const end = (event: EndedEvent): void => settle?.(event);
     let left = 0;
     let finished = 0;
     const environment = { HERMES_HOME: folder };

@@ -46,7 +46,7 @@ const request = (id: number, method: string, params = {}): string =>
   `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
 
 test("requests are answered as they are done, each with its number", async (t) => {
-  let letGo: () => void = () => {};
+  let letGo: (() => void) | undefined;
   const slow = new Promise<void>((resolve) => (letGo = resolve));
   const server = await serve(t, async (method) => {
     if (method === "slow") await slow;
@@ -55,7 +55,7 @@ test("requests are answered as they are done, each with its number", async (t) =
   const { socket, lines } = await client(t, server.path);
   socket.write(request(1, "slow") + request(2, "fast"));
   t.true(await eventually(() => lines.length === 1));
-  letGo();
+  letGo?.();
   t.true(await eventually(() => lines.length === 2));
   t.deepEqual(lines, [
     { jsonrpc: "2.0", id: 2, result: "fast" },
@@ -149,13 +149,13 @@ test("a client that is gone takes back what it asked", async (t) => {
 });
 
 test("a client that asks for too much at once is told so, and served on", async (t) => {
-  let letGo: () => void = () => {};
+  let letGo: (() => void) | undefined;
   const slow = new Promise<void>((resolve) => (letGo = resolve));
   const server = await serve(t, async () => slow);
   const { socket, lines } = await client(t, server.path);
   for (let id = 0; id < 70; id += 1) socket.write(request(id, "wait"));
   t.true(await eventually(() => lines.length === 6));
-  letGo();
+  letGo?.();
   t.true(await eventually(() => lines.length === 70));
 });
 

@@ -49,12 +49,8 @@ export const daemonCommand = async (options: DaemonOptions): Promise<number> => 
 export const daemonStopCommand = async (options: Pick<DaemonOptions, "json">): Promise<number> => {
   const { runtimeDir } = needed();
   const stopped = await askDaemon(runtimeDir, "stop");
-  const deadline = performance.now() + STOP_PATIENCE_MS;
-  while (stopped !== undefined && (await askDaemon(runtimeDir, "hello").catch(() => undefined)) !== undefined) {
-    if (performance.now() > deadline) throw new HeadroomError("E_DAEMON", "the daemon was told to stop and goes on");
-    await sleep(20);
-  }
   const wasRunning = stopped !== undefined;
+  if (wasRunning) await untilGone(runtimeDir);
   printLine(
     options.json
       ? JSON.stringify({ was_running: wasRunning })
@@ -63,6 +59,14 @@ export const daemonStopCommand = async (options: Pick<DaemonOptions, "json">): P
         : "No daemon runs.",
   );
   return 0;
+};
+
+const untilGone = async (runtimeDir: string): Promise<void> => {
+  const deadline = performance.now() + STOP_PATIENCE_MS;
+  while ((await askDaemon(runtimeDir, "hello").catch(() => undefined)) !== undefined) {
+    if (performance.now() > deadline) throw new HeadroomError("E_DAEMON", "the daemon was told to stop and goes on");
+    await sleep(20);
+  }
 };
 
 const needed = (): { native: Native; runtimeDir: string } => {

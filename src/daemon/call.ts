@@ -87,11 +87,13 @@ export class HeavyCall {
     const { tracked, place } = parts;
     // Without a box nothing tells the end but the agent.
     const ended = tracked?.ended ?? new Promise<undefined>((resolve) => (this.#letGo = () => resolve(undefined)));
-    this.over = ended.then((event) => {
-      this.#ended = event ?? NOTHING_ENDED;
-      this.#isOver = true;
-      place?.leave();
-    });
+    this.over = this.#stay(ended, place);
+  }
+
+  async #stay(ended: Promise<EndedEvent | undefined>, place: Held | undefined): Promise<void> {
+    this.#ended = (await ended) ?? NOTHING_ENDED;
+    this.#isOver = true;
+    place?.leave();
   }
 
   get isOver(): boolean {

@@ -45,8 +45,9 @@ export const serve = async (options: DaemonOptions): Promise<DaemonEnd> => {
     onBusy: (profile, agentPid) => void watch.start(profile, agentPid),
     warn,
   });
-  let end: (how: DaemonEnd) => void = () => {};
-  const ended = new Promise<DaemonEnd>((resolve) => (end = resolve));
+  let settle: ((how: DaemonEnd) => void) | undefined;
+  const ended = new Promise<DaemonEnd>((resolve) => (settle = resolve));
+  const end = (how: DaemonEnd): void => settle?.(how);
   let lastUsedAt = performance.now();
   const dispatch = methods({
     bridge,

@@ -84,6 +84,7 @@ const removeStale = (path: string): void => {
 };
 
 const isOwnUser = (native: Native, socket: Socket): boolean => {
+  // oxlint-disable-next-line no-underscore-dangle -- Node tells the descriptor nowhere else
   const { fd } = (socket as unknown as { _handle?: { fd?: number } })._handle ?? {};
   if (fd === undefined || fd < 0) return false;
   try {
