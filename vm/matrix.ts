@@ -140,7 +140,7 @@ export const BOOTS: readonly Boot[] = [
   {
     name: "bookworm, Hermes",
     suite: "bookworm",
-    isShort: true,
+    isShort: false,
     hasHermes: true,
     options: {},
     cells: [],
