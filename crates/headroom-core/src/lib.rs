@@ -13,6 +13,7 @@ pub mod proc;
 pub mod process;
 pub mod slots;
 pub mod systemd;
+pub mod tracker;
 pub mod watchdog;
 
 mod error;

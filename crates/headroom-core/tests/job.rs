@@ -193,7 +193,7 @@ fn a_fork_storm_ends_with_nothing_left() {
         assert_eq!((&ended["ending"], &ended["left_running"]), (&json!({ "exit_code": 5 }), &json!([])));
         assert_eq!(ended["escaped"], 0);
         assert_removed(&job);
-        assert_eq!(headroom_core::job::members_of(&system(), job.id, None), []);
+        assert_eq!(headroom_core::job::members_of(&system(), job.id, None, &[]), []);
     }
 }
 

@@ -235,7 +235,7 @@ fn freeze(job: &Supervised) {
         return;
     }
     for _ in 0..3 {
-        for process in headroom_core::job::members_of(&system(), job.id, None) {
+        for process in headroom_core::job::members_of(&system(), job.id, None, &[]) {
             PidFd::open(process.pid).unwrap().signal(libc::SIGSTOP).unwrap();
         }
     }

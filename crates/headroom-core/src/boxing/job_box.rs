@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::boxing::{BOX_PREFIX, BoxId, Mode};
 use crate::cgroup::{Cgroup, Limit, Peak, Version};
 use crate::error::Result;
-use crate::systemd::Guard;
+use crate::systemd::{Door, Guard};
 
 /// What a job may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +39,18 @@ pub struct JobBox {
     name: String,
     /// Keeps the pool, and with it this box's counters, until this is dropped.
     guard: Option<Guard>,
+    /// The way in for processes that files cannot move.
+    door: Option<Door>,
 }
 
 impl JobBox {
     pub(crate) fn without_cgroup(mode: Mode, id: BoxId, limits: Limits) -> Self {
-        Self { mode, id, limits, cgroups: None, name: id.cgroup_name(), guard: None }
+        Self { mode, id, limits, cgroups: None, name: id.cgroup_name(), guard: None, door: None }
     }
 
     pub(crate) fn with_cgroup(mode: Mode, id: BoxId, limits: Limits, base: Cgroup, job: Cgroup, seat: Cgroup) -> Self {
         let cgroups = Some(Cgroups { base: Some(base), job, seat });
-        Self { mode, id, limits, cgroups, name: id.cgroup_name(), guard: None }
+        Self { mode, id, limits, cgroups, name: id.cgroup_name(), guard: None, door: None }
     }
 
     /// A box that is a whole unit of systemd's.
@@ -56,11 +58,16 @@ impl JobBox {
         let name = unit.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let seat = Cgroup::open(unit.path(), unit.version())?;
         let cgroups = Some(Cgroups { base: None, job: unit, seat });
-        Ok(Self { mode, id, limits, cgroups, name, guard: None })
+        Ok(Self { mode, id, limits, cgroups, name, guard: None, door: None })
     }
 
     pub(crate) fn guarded_by(mut self, guard: Guard) -> Self {
         self.guard = Some(guard);
+        self
+    }
+
+    pub(crate) fn reached_through(mut self, door: Door) -> Self {
+        self.door = Some(door);
         self
     }
 
@@ -116,6 +123,30 @@ impl JobBox {
     /// Moves a running process in.
     pub fn enter(&self, pid: i32) -> Result<()> {
         self.cgroups.as_ref().map_or(Ok(()), |cgroups| cgroups.seat.enter(pid))
+    }
+
+    /// Moves running processes in: by files, and by one call to the unit's manager for those where that is not
+    /// allowed. One that has ended is left out. Who asks looks where they are: an answer proves nothing.
+    pub(crate) fn bring_in(&self, pids: &[i32]) -> Result<()> {
+        let mut refused = Vec::new();
+        let mut problem = None;
+        for pid in pids {
+            match self.enter(*pid) {
+                Err(error) if error.errno() == Some(libc::ESRCH) => {}
+                Err(error) => {
+                    refused.push(*pid);
+                    problem = Some(error);
+                }
+                Ok(()) => {}
+            }
+        }
+        match (problem, &self.door) {
+            (Some(error), Some(door)) if matches!(error.errno(), Some(libc::EACCES | libc::EPERM)) => {
+                door.attach(&self.seat_below_base(), &refused)
+            }
+            (Some(error), _) => Err(error),
+            (None, _) => Ok(()),
+        }
     }
 
     /// Processes inside, ascending; empty without a cgroup.

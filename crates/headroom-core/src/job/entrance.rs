@@ -65,6 +65,23 @@ impl Entrance {
         }
     }
 
+    /// Makes the box, and puts the job on record, for a command that somebody else is going to start.
+    pub(crate) fn prepare(
+        self,
+        proc: &ProcFs,
+        registration: Option<&Registration>,
+    ) -> Result<(JobBox, Option<Result<Record>>)> {
+        let job_box = match self {
+            Self::Box(job_box) => job_box,
+            Self::Pool { pool, id, limits } => pool.prepare(proc, id, limits)?,
+        };
+        let mut record = registration.map(|registration| registration.register(proc, &job_box));
+        if let Some(Ok(record)) = &mut record {
+            record.set_awaited(true);
+        }
+        Ok((job_box, record))
+    }
+
     /// Starts the command inside. It goes on record before it runs, so that whatever happens to its
     /// starter from then on, somebody finds it.
     pub(crate) fn spawn(

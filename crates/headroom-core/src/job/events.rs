@@ -10,6 +10,22 @@ use crate::job::{Ended, Victim};
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
+    /// A command that somebody else started was found, and is in its box.
+    Entered {
+        /// Its process.
+        pid: i32,
+        /// It is in a unit of its own, made by who started it, and was left there: the box is not used.
+        scoped: bool,
+        /// Processes that were moved in.
+        moved: u64,
+    },
+    /// A command that somebody else was to start did not get into its box.
+    NotEntered {
+        /// Its process, which runs on without a box; `None` when it was never seen.
+        pid: Option<i32>,
+        /// Why.
+        reason: String,
+    },
     /// headroom killed a process because the job reached its cap (`userspace` mode).
     CapKill(Victim),
     /// The kernel has killed so many processes in the box.

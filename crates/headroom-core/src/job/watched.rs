@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::boxing::{BoxId, JobBox};
 use crate::job::LeftProcess;
-use crate::proc::{ProcFs, ProcessKey, Stat, descendants_of};
+use crate::job::sessions::Sessions;
+use crate::proc::{Membership, ProcFs, ProcessKey, ProcessTree, Stat, descendants_of};
 
 /// Every process of a job has this variable, with the job's identity as value.
 pub const JOB_VARIABLE: &str = "HEADROOM_JOB_ID";
@@ -27,6 +28,8 @@ pub(crate) struct Watched {
     escaped: HashSet<ProcessKey>,
     /// This process inherits the job's orphans: whatever is its child, but for these, is the job's.
     orphans: Option<Inheritance>,
+    /// Sessions that are the job's, by their leaders; for jobs whose processes do not carry the mark.
+    sessions: Option<Sessions>,
 }
 
 #[derive(Debug)]
@@ -39,7 +42,57 @@ impl Watched {
     /// Starts from the job's first process, if it is known.
     pub(crate) fn new(id: BoxId, root: Option<ProcessKey>) -> Self {
         let members = root.into_iter().map(|key| (key.pid, key)).collect();
-        Self { mark: job_mark(id), members, strangers: HashSet::new(), escaped: HashSet::new(), orphans: None }
+        let (strangers, escaped) = (HashSet::new(), HashSet::new());
+        Self { mark: job_mark(id), members, strangers, escaped, orphans: None, sessions: None }
+    }
+
+    /// Starts from what is on record.
+    pub(crate) fn on_record(proc: &ProcFs, id: BoxId, root: Option<ProcessKey>, sessions: &[ProcessKey]) -> Self {
+        let mut watched = Self::new(id, root.filter(|key| proc.is_alive(*key)));
+        if !sessions.is_empty() {
+            watched.sessions = Some(Sessions::of(sessions));
+        }
+        watched
+    }
+
+    /// Counts sessions as the job's too that its processes lead: somebody else started it, and its processes
+    /// do not carry the mark.
+    pub(crate) fn follow_sessions(&mut self) {
+        self.sessions.get_or_insert_default();
+    }
+
+    /// The sessions that are the job's, by their leaders.
+    pub(crate) fn sessions(&self) -> Vec<ProcessKey> {
+        self.sessions.as_ref().map(Sessions::leaders).unwrap_or_default()
+    }
+
+    /// Adds a process that is known to be the job's.
+    pub(crate) fn add(&mut self, stat: &Stat) {
+        self.strangers.remove(&stat.key());
+        self.members.insert(stat.pid, stat.key());
+        if let Some(sessions) = &mut self.sessions {
+            sessions.learn(stat);
+        }
+    }
+
+    /// Whether exactly this process is known to be the job's.
+    pub(crate) fn has(&self, key: ProcessKey) -> bool {
+        self.members.get(&key.pid) == Some(&key)
+    }
+
+    /// Whether a member has, or had, this number.
+    pub(crate) fn knows(&self, pid: i32) -> bool {
+        self.members.contains_key(&pid)
+    }
+
+    /// Whether the parent or the session of a process says that it is the job's.
+    pub(crate) fn is_related(&self, stat: &Stat) -> bool {
+        self.members.contains_key(&stat.ppid) || self.sessions.as_ref().is_some_and(|known| known.includes(stat))
+    }
+
+    /// Counts a member as found outside the box.
+    pub(crate) fn note_escape(&mut self, key: ProcessKey) {
+        self.escaped.insert(key);
     }
 
     /// Counts every child of this process, but for `not_the_jobs`, as the job's: this process has declared
@@ -81,9 +134,13 @@ impl Watched {
         let is_living =
             |key: &ProcessKey| tree.get(key.pid).is_some_and(|stat| stat.key() == *key && !stat.is_zombie());
         self.members.retain(|_, key| is_living(key));
+        self.look_at_sessions(&tree);
         let orphans = tree.iter().filter(|stat| self.is_orphan_of_the_job(stat)).map(|stat| stat.pid);
         let roots: HashSet<i32> = self.members.keys().copied().chain(orphans).collect();
         let below = descendants_of(&tree, &roots);
+        if let Some(sessions) = &mut self.sessions {
+            below.iter().for_each(|stat| sessions.learn(stat));
+        }
         self.members.extend(below.iter().filter(|stat| !stat.is_zombie()).map(|stat| (stat.pid, stat.key())));
         self.strangers.retain(is_living);
         for stat in tree.iter().filter(|stat| !stat.is_zombie() && stat.pid != 1) {
@@ -99,20 +156,28 @@ impl Watched {
         }
     }
 
-    /// Counts members whose cgroup is not the job's box. Who is ending is not told to be in any.
+    fn look_at_sessions(&mut self, tree: &ProcessTree) {
+        let Some(sessions) = &mut self.sessions else { return };
+        sessions.forget_ended(tree);
+        let of_sessions = tree.iter().filter(|stat| !stat.is_zombie() && sessions.includes(stat));
+        self.members.extend(of_sessions.map(|stat| (stat.pid, stat.key())));
+    }
+
+    /// Counts members whose cgroup is not the job's box, each once.
     pub(crate) fn count_escapes(&mut self, proc: &ProcFs, job_box: &JobBox) -> u64 {
-        for key in self.members.values() {
-            if let Ok(Some(membership)) = proc.membership(key.pid)
-                && !job_box.holds(&membership)
-                && let Ok(Some(stat)) = proc.stat(key.pid)
-                && stat.key() == *key
-                && !stat.is_zombie()
-                && !stat.is_exiting
-            {
-                self.escaped.insert(*key);
-            }
-        }
+        let outside = self.outside(proc, job_box);
+        self.escaped.extend(outside.into_iter().map(|(key, _)| key));
         self.escaped.len() as u64
+    }
+
+    /// Members whose cgroup is not the job's box, and where they are. Who is ending is not told to be in any.
+    pub(crate) fn outside(&self, proc: &ProcFs, job_box: &JobBox) -> Vec<(ProcessKey, Membership)> {
+        let is_outside = |key: &ProcessKey| {
+            let found = proc.membership(key.pid).ok()?.filter(|found| !job_box.holds(found))?;
+            let stat = proc.stat(key.pid).ok()??;
+            (stat.key() == *key && !stat.is_zombie() && !stat.is_exiting).then_some((*key, found))
+        };
+        self.members.values().filter_map(is_outside).collect()
     }
 
     /// Known members, in no order.
@@ -127,7 +192,7 @@ impl Watched {
 }
 
 /// A process between fork and exec still shows its parent's environment; judge it at the next look.
-fn is_young(stat: &Stat, tree: &crate::proc::ProcessTree) -> bool {
+fn is_young(stat: &Stat, tree: &ProcessTree) -> bool {
     tree.iter().map(|other| other.start_ticks).max().is_some_and(|newest| stat.start_ticks + 1 >= newest)
 }
 

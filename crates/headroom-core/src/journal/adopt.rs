@@ -49,7 +49,7 @@ pub fn adopt(proc: &ProcFs, runtime: &Arc<RuntimeDir>) -> Result<usize> {
         }
         let runtime = Arc::clone(runtime);
         let guard = move || {
-            guard_orphan(id, facts.root, facts.memory_bytes, facts.swap_bytes);
+            guard_orphan(id, facts.root, &facts.sessions, facts.memory_bytes, facts.swap_bytes);
             let _swept_later_if_it_fails = runtime.unlink(&name);
             // The lock goes with the file: until here it tells others that the job is looked after.
             drop(file);

@@ -160,7 +160,7 @@ fn look(proc: &ProcFs, id: BoxId, facts: Facts, is_owned: bool, is_paused: bool)
         }
         None if facts.cgroup.is_some() => (Vec::new(), 0, None),
         None => {
-            let processes = members_of(proc, id, facts.root);
+            let processes = members_of(proc, id, facts.root, &facts.sessions);
             let exact = |pid| proc.rollup(pid).ok().flatten().map(|rollup| rollup.pss_bytes);
             let now = processes.iter().map(|process| exact(process.pid).unwrap_or(process.rss_bytes)).sum();
             let peak = Peak { bytes: now, source: PeakSource::Sampled };

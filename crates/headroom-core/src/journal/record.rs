@@ -45,6 +45,12 @@ pub struct Facts {
     pub boot_id: String,
     /// The command has ended and processes of it still run.
     pub left: bool,
+    /// Somebody else is to start the command, and it has not been seen yet.
+    #[serde(default)]
+    pub is_awaited: bool,
+    /// Sessions that are the job's, by their leaders, where its processes do not carry its mark.
+    #[serde(default)]
+    pub sessions: Vec<ProcessKey>,
 }
 
 /// A job's file, locked as long as this lives.
@@ -89,6 +95,8 @@ impl Record {
             started_boot_ms: boot_ms(),
             boot_id: boot_id(proc),
             left: false,
+            is_awaited: false,
+            sessions: Vec::new(),
         };
         let mut record = Self { runtime, facts, file: None };
         record.write()?;
@@ -99,6 +107,28 @@ impl Record {
     pub fn set_root(&mut self, root: ProcessKey) {
         self.facts.root = Some(root);
         let _the_first_record_stays = self.write();
+    }
+
+    /// The command's process as noted.
+    #[must_use]
+    pub fn root(&self) -> Option<ProcessKey> {
+        self.facts.root
+    }
+
+    /// Notes whether the command is still to be seen. Somebody else starts it.
+    pub fn set_awaited(&mut self, is_awaited: bool) {
+        self.facts.is_awaited = is_awaited;
+        let _the_first_record_stays = self.write();
+    }
+
+    /// Notes a command that somebody else started, and the sessions of its processes.
+    pub fn set_found(&mut self, root: ProcessKey, sessions: Vec<ProcessKey>) {
+        if self.facts.root != Some(root) || self.facts.sessions != sessions {
+            self.facts.root = Some(root);
+            self.facts.sessions = sessions;
+            self.facts.is_awaited = false;
+            let _the_first_record_stays = self.write();
+        }
     }
 
     /// What the watchdog did with this job, if anything.

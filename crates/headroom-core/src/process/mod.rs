@@ -7,6 +7,7 @@ mod reap;
 mod trial;
 
 pub use forward::{ForwardedSignal, SignalForwarder};
+pub(crate) use oom_score::raise_oom_score_adj;
 pub use oom_score::{OomScore, own_oom_score_adj};
 pub use pidfd::PidFd;
 pub use reap::{Ending, become_subreaper, reap, reap_orphans};

@@ -38,3 +38,14 @@ pub fn own_oom_score_adj(proc: &ProcFs) -> Result<i32> {
     let text = proc.dir().read("self/oom_score_adj")?;
     text.trim().parse().map_err(|_| Error::parse(proc.dir().path().join("self/oom_score_adj"), &text, "-1000 to 1000"))
 }
+
+/// Raises the value of a running process; one that is as high already stays. Best effort: a job with a low score is
+/// still held by its box.
+pub(crate) fn raise_oom_score_adj(proc: &ProcFs, pid: i32, wanted: i32) {
+    let file = format!("{pid}/oom_score_adj");
+    let Ok(text) = proc.dir().read(&file) else { return };
+    let raised = text.trim().parse().ok().and_then(|own| OomScore::raise(own, wanted));
+    if let Some(score) = raised.as_ref().and_then(|score| std::str::from_utf8(score.as_bytes()).ok()) {
+        let _best_effort = proc.dir().write(&file, score);
+    }
+}

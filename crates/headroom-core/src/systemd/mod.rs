@@ -4,11 +4,13 @@
 
 mod bus;
 mod deadline;
+mod door;
 mod guard;
 mod manager;
 mod pool;
 
 pub use bus::{Bus, find_socket};
+pub(crate) use door::Door;
 pub(crate) use guard::Guard;
 pub use manager::{Manager, UnitLimits};
 pub use pool::{POOL_PREFIX, Pool};

@@ -14,8 +14,9 @@ use crate::error::{Error, Result};
 use crate::journal::RuntimeDir;
 use crate::proc::ProcFs;
 use crate::systemd::Bus;
-use crate::systemd::Guard;
-use crate::systemd::manager::{Manager, UnitLimits};
+use crate::systemd::door::on_manager;
+use crate::systemd::manager::UnitLimits;
+use crate::systemd::{Door, Guard};
 
 /// Every pool unit's name starts with this.
 pub const POOL_PREFIX: &str = "headroom-pool-";
@@ -74,6 +75,39 @@ impl Pool {
         Err(Error::call("moving the job", std::io::Error::other("it is not where systemd said it is")))
     }
 
+    /// Makes a box in the pool for a job that somebody else is going to start. Two calls to the manager at most:
+    /// none when the pool is there and plain files lead to it.
+    pub fn prepare(&self, proc: &ProcFs, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let guard = Guard::start()?;
+        let _lock = self.lock();
+        let made = match &self.present() {
+            Some(present) => self
+                .prepare_in(present, &guard, id, limits)
+                .or_else(|_it_ended_meanwhile| self.prepare_in_new(proc, &guard, id, limits)),
+            None => self.prepare_in_new(proc, &guard, id, limits),
+        };
+        Ok(made?.guarded_by(guard))
+    }
+
+    fn prepare_in(&self, present: &Present, guard: &Guard, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let door = Door { bus: self.bus, unit: present.unit.clone() };
+        seat_guard(&present.cgroup, guard).or_else(|error| match error.errno() {
+            Some(libc::EACCES | libc::EPERM) => door.attach(GUARD_SEAT, &[guard.pid()]),
+            _ => Err(error),
+        })?;
+        Ok(self.make_box(&present.cgroup, id, limits)?.reached_through(door))
+    }
+
+    fn prepare_in_new(&self, proc: &ProcFs, guard: &Guard, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let (unit, cgroup) = self.start_unit(proc, guard, None)?;
+        let door = Door { bus: self.bus, unit: unit.clone() };
+        if let Ok(job_box) = self.furnish(&cgroup, guard, None, id, limits) {
+            self.record(&Present { unit, cgroup });
+            return Ok(job_box.reached_through(door));
+        }
+        Ok(self.whole_unit(&unit, &cgroup, id, limits)?.reached_through(door))
+    }
+
     fn mode(&self) -> Mode {
         match self.bus {
             Bus::User => Mode::SystemdUser,
@@ -91,7 +125,7 @@ impl Pool {
             // From a login session or a system service files do not lead here: the manager may move us.
             Some(libc::EACCES | libc::EPERM) => {
                 let seat = format!("/{}", job_box.seat_below_base());
-                self.on_manager(|manager| manager.attach(&present.unit, &seat, &[pid, guard.pid()]))
+                on_manager(self.bus, |manager| manager.attach(&present.unit, &seat, &[pid, guard.pid()]))
             }
             _ => Err(error),
         });
@@ -107,47 +141,48 @@ impl Pool {
     }
 
     fn admit_to_new(&self, proc: &ProcFs, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+        let (unit, cgroup) = self.start_unit(proc, guard, Some(pid))?;
+        if let Ok(job_box) = self.furnish(&cgroup, guard, Some(pid), id, limits) {
+            self.record(&Present { unit, cgroup });
+            return Ok(job_box);
+        }
+        self.whole_unit(&unit, &cgroup, id, limits)
+    }
+
+    /// A new unit with the guard in it, and a job's process where there is one already.
+    fn start_unit(&self, proc: &ProcFs, guard: &Guard, pid: Option<i32>) -> Result<(String, PathBuf)> {
         let own = proc.own_key()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let unit = format!("{POOL_PREFIX}{}-{}-{number}.scope", own.pid, own.start_ticks);
         let description = "Memory-capped jobs of hermes-headroom";
-        self.on_manager(|manager| manager.start_scope(&unit, description, self.limits, &[guard.pid(), pid]))?;
+        let pids: Vec<i32> = std::iter::once(guard.pid()).chain(pid).collect();
+        on_manager(self.bus, |manager| manager.start_scope(&unit, description, self.limits, &pids))?;
         let cgroup = cgroup_of(proc, guard.pid())?;
-        if !cgroup.ends_with(&unit) {
-            return Err(Error::call("moving the job", std::io::Error::other("it is not in the unit that was made")));
+        if cgroup.ends_with(&unit) {
+            return Ok((unit, cgroup));
         }
-        if let Ok(job_box) = self.furnish(&cgroup, guard, pid, id, limits) {
-            self.record(&Present { unit, cgroup });
-            return Ok(job_box);
-        }
-        // No leaf can be made there: the unit itself becomes the job's box.
+        Err(Error::call("moving the job", std::io::Error::other("it is not in the unit that was made")))
+    }
+
+    /// No leaf can be made there: the unit itself becomes the job's box.
+    fn whole_unit(&self, unit: &str, cgroup: &Path, id: BoxId, limits: Limits) -> Result<JobBox> {
         let whole = UnitLimits { memory_bytes: limits.memory_bytes, swap: limits.swap };
-        self.on_manager(|manager| manager.set_limits(&unit, whole))?;
-        let cgroup = Cgroup::open(&cgroup, Version::V2)?;
+        on_manager(self.bus, |manager| manager.set_limits(unit, whole))?;
+        let cgroup = Cgroup::open(cgroup, Version::V2)?;
         wait_until_in_force(&cgroup, limits.memory_bytes)?;
         JobBox::of_unit(self.mode(), id, limits, cgroup)
     }
 
     /// Turns a new unit's cgroup into a pool and seats its first job.
-    fn furnish(&self, cgroup: &Path, guard: &Guard, pid: i32, id: BoxId, limits: Limits) -> Result<JobBox> {
+    fn furnish(&self, cgroup: &Path, guard: &Guard, pid: Option<i32>, id: BoxId, limits: Limits) -> Result<JobBox> {
         let pool = Cgroup::open(cgroup, Version::V2)?;
         let seat = pool.make_child(GUARD_SEAT)?;
         seat.enter(guard.pid())?;
-        seat.enter(pid)?;
+        pid.map_or(Ok(()), |pid| seat.enter(pid))?;
         pool.dir().write("cgroup.subtree_control", "+memory")?;
         let job_box = self.make_box(cgroup, id, limits)?;
-        job_box.enter(pid)?;
+        pid.map_or(Ok(()), |pid| job_box.enter(pid))?;
         Ok(job_box)
-    }
-
-    fn on_manager<T>(&self, action: impl FnOnce(&Manager) -> Result<T>) -> Result<T> {
-        let result = action(&Manager::of(self.bus)?);
-        if let Err(Error::Call { source, .. }) = &result
-            && source.kind() == std::io::ErrorKind::TimedOut
-        {
-            Manager::forget(self.bus);
-        }
-        result
     }
 
     fn file(&self, ending: &str) -> String {

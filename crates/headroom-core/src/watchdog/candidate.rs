@@ -40,7 +40,7 @@ impl Candidate {
         match &self.cgroup {
             Some(cgroup) => cgroup.pids().is_ok_and(|pids| !pids.is_empty()),
             // A whole look at the machine for each job without a cgroup would cost more than all else.
-            None if self.facts.mode == Mode::Userspace => {
+            None if self.facts.mode == Mode::Userspace && !self.facts.is_awaited => {
                 let is_alive = |key: ProcessKey| proc.is_alive(key);
                 self.facts.root.is_some_and(is_alive) || (!self.facts.left && is_alive(self.facts.owner))
             }
@@ -51,7 +51,7 @@ impl Candidate {
     /// Handles on all of its processes, and on nobody else.
     fn members(&self, proc: &ProcFs) -> Vec<PidFd> {
         let Some(cgroup) = &self.cgroup else {
-            let members = crate::job::members_of(proc, self.id, self.facts.root);
+            let members = crate::job::members_of(proc, self.id, self.facts.root, &self.facts.sessions);
             let keys = members.into_iter().filter_map(|process| proc.living(process.pid).ok().flatten());
             return keys.filter_map(|key| PidFd::open_exactly(proc, key).ok()).collect();
         };

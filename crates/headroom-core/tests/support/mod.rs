@@ -1,6 +1,8 @@
 //! What the test files share: fixtures, fake /proc folders, and guards that clean up when a test fails.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod agent;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -248,7 +250,7 @@ impl Drop for KillMarked {
     fn drop(&mut self) {
         let proc = system();
         let mark = format!("HEADROOM_JOB_ID={}", self.0);
-        for process in members_of(&proc, self.0, None) {
+        for process in members_of(&proc, self.0, None, &[]) {
             if let Ok(handle) = PidFd::open(process.pid)
                 && proc.has_environment(process.pid, &mark)
             {
