@@ -217,6 +217,8 @@ fn facts(id: BoxId) -> Facts {
         started_boot_ms: 0,
         boot_id: boot_id(),
         left: false,
+        is_awaited: false,
+        sessions: Vec::new(),
     }
 }
 

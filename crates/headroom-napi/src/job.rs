@@ -97,24 +97,15 @@ pub fn start_job(
 ) -> napi::Result<JobStart> {
     let proc = ProcFs::system().map_err(|e| thrown(&e))?;
     let command = core_command(command, &proc)?;
-    let (runtime, runtime_problem) = match supervision.runtime_dir.as_ref().map(|dir| RuntimeDir::at(Path::new(dir))) {
-        Some(Ok(runtime)) => (Some(Arc::new(runtime)), None),
-        Some(Err(error)) => (None, Some(error.to_string())),
-        None => (None, None),
-    };
-    let entrance = match entrance(&proc, place, runtime.as_ref())? {
+    let cwd = command.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let collects_orphans = supervision.collects_orphans;
+    let OnRecord { registration, problem } = on_record(supervision, cwd.display().to_string());
+    let runtime = registration.as_ref().map(|registration| &registration.runtime);
+    let entrance = match entrance(&proc, place, runtime)? {
         Ok(entrance) => entrance,
         Err(error) => return Ok(JobStart::failed("box", error.to_string())),
     };
-    let cwd = command.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-    let registration = runtime.map(|runtime| Registration {
-        runtime,
-        command: supervision.command_text,
-        kind: supervision.kind,
-        cwd: cwd.display().to_string(),
-    });
     let forwarder = signals.map(|signals| signals.inner.clone());
-    let collects_orphans = supervision.collects_orphans;
     let supervision = Supervision { registration, record: None, forwarder, collects_orphans };
     Ok(match start(command, entrance, supervision) {
         Ok(job) => JobStart {
@@ -125,14 +116,31 @@ pub fn start_job(
             pipe_fds: job.pipes.into_iter().map(|pipe| pipe.map(OwnedFd::into_raw_fd)).collect(),
             failure: None,
             message: None,
-            record_problem: runtime_problem.or_else(|| job.record_problem.map(|error| error.with_advice())),
+            record_problem: problem.or_else(|| job.record_problem.map(|error| error.with_advice())),
         },
         Err(error) => JobStart::failed(failure_word(&error), error.to_string()),
     })
 }
 
+/// Where a job goes on record, or why it cannot.
+pub(crate) struct OnRecord {
+    pub(crate) registration: Option<Registration>,
+    pub(crate) problem: Option<String>,
+}
+
+pub(crate) fn on_record(supervision: JobSupervision, cwd: String) -> OnRecord {
+    let (runtime, problem) = match supervision.runtime_dir.as_ref().map(|dir| RuntimeDir::at(Path::new(dir))) {
+        Some(Ok(runtime)) => (Some(Arc::new(runtime)), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    };
+    let (command, kind) = (supervision.command_text, supervision.kind);
+    let registration = runtime.map(|runtime| Registration { runtime, command, kind, cwd });
+    OnRecord { registration, problem }
+}
+
 impl JobStart {
-    fn failed(failure: &str, message: String) -> Self {
+    pub(crate) fn failed(failure: &str, message: String) -> Self {
         Self {
             pid: None,
             id: None,
@@ -147,7 +155,7 @@ impl JobStart {
 }
 
 /// A wrong argument throws; a box that cannot be made is a value.
-fn entrance(
+pub(crate) fn entrance(
     proc: &ProcFs,
     place: JobPlace,
     runtime: Option<&Arc<RuntimeDir>>,

@@ -13,6 +13,7 @@ mod machine;
 mod modes;
 mod slots;
 mod status;
+mod tracked;
 mod watchdog;
 
 use napi_derive::napi;

@@ -231,7 +231,9 @@ impl Watch {
     pub(crate) fn bring_back(&mut self, is_to_come: impl Fn(&Membership) -> bool) {
         self.watched.look_at_all(&self.proc);
         let outside = self.watched.outside(&self.proc, &self.job_box);
-        outside.iter().for_each(|(key, _)| self.watched.note_escape(*key));
+        for (key, _) in &outside {
+            self.watched.note_escape(*key);
+        }
         let to_come: Vec<i32> = outside.iter().filter(|(_, at)| is_to_come(at)).map(|(key, _)| key.pid).collect();
         if !to_come.is_empty() {
             let _counted_in_any_case = self.job_box.bring_in(&to_come);

@@ -139,7 +139,9 @@ impl Watched {
         let roots: HashSet<i32> = self.members.keys().copied().chain(orphans).collect();
         let below = descendants_of(&tree, &roots);
         if let Some(sessions) = &mut self.sessions {
-            below.iter().for_each(|stat| sessions.learn(stat));
+            for stat in &below {
+                sessions.learn(stat);
+            }
         }
         self.members.extend(below.iter().filter(|stat| !stat.is_zombie()).map(|stat| (stat.pid, stat.key())));
         self.strangers.retain(is_living);

@@ -38,7 +38,7 @@ impl Entering<'_> {
         self.watched.add(root);
         let mut entered = Entered { moved: 0, problem: None };
         for _ in 0..ROUNDS {
-            let family = halt.to_standstill(self.proc, || self.family(lost.as_mut()));
+            let family = halt.bring_to_rest(self.proc, || self.family(lost.as_mut()));
             let outside: Vec<&Stat> = family.iter().filter(|stat| self.is_outside(stat)).collect();
             if outside.is_empty() {
                 break;

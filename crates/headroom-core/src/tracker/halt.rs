@@ -23,7 +23,7 @@ pub(super) struct Halt {
 impl Halt {
     /// Stops what `family` lists, and those that they start meanwhile, until nobody new is found and all stand
     /// still. Answers the family as it was then.
-    pub(super) fn to_standstill(&mut self, proc: &ProcFs, mut family: impl FnMut() -> Vec<Stat>) -> Vec<Stat> {
+    pub(super) fn bring_to_rest(&mut self, proc: &ProcFs, mut family: impl FnMut() -> Vec<Stat>) -> Vec<Stat> {
         let deadline = Instant::now() + PATIENCE;
         let mut quiet_looks = 0;
         loop {

@@ -17,4 +17,4 @@ mod track;
 
 pub use call::TrackedCall;
 pub use registry::finish;
-pub use track::{Tracked, track};
+pub use track::{TrackError, Tracked, track};

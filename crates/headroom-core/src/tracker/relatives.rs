@@ -136,7 +136,9 @@ pub(super) fn relatives(
     if let Some(lost) = &mut lost {
         let is_orphan = |stat: &&Stat| stat.pid != lost.root.pid && !watched.knows(stat.ppid);
         let adopters: Vec<i32> = family.iter().filter(is_orphan).map(|stat| stat.ppid).collect();
-        adopters.into_iter().for_each(|pid| lost.learn_reaper(pid));
+        for pid in adopters {
+            lost.learn_reaper(pid);
+        }
     }
     family
 }

@@ -153,7 +153,7 @@ impl Search {
     }
 
     fn is_in_a_unit_of_its_own(&self, proc: &ProcFs, pid: i32) -> bool {
-        let is_scope = |path: &Option<String>| path.as_ref().is_some_and(|path| path.ends_with(".scope"));
+        let is_scope = |path: &Option<String>| path.as_ref().is_some_and(|path| path.strip_suffix(".scope").is_some());
         let found = proc.membership(pid).ok().flatten();
         found.is_some_and(|found| found != self.agent_is_in && (is_scope(&found.v2) || is_scope(&found.v1_memory)))
     }

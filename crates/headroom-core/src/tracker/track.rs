@@ -10,7 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use crate::boxing::{BoxId, Mode};
 use crate::error::{Error, Result};
 use crate::job::{Entrance, Event, EventSink, ForeignUnit, KernelLog, Measure, Supervision, Watch, Watched};
-use crate::proc::ProcFs;
+use crate::journal::Record;
+use crate::proc::{ProcFs, ProcessKey};
 use crate::process::PidFd;
 use crate::tracker::call::squash;
 use crate::tracker::enter::Entering;
@@ -47,21 +48,36 @@ pub struct Tracked {
     pub events: OwnedFd,
 }
 
+/// Why a call is not tracked.
+#[derive(Debug, thiserror::Error)]
+pub enum TrackError {
+    /// Its box could not be made. Another mode may do.
+    #[error(transparent)]
+    Box(Error),
+    /// The agent is gone or another user's, or this process lacks what it needs.
+    #[error(transparent)]
+    Other(#[from] Error),
+}
+
 /// Makes a call's box, puts the job on record and looks for the call's command from then on: start it after this
 /// has returned. A command that is not found, or does not get in, runs as it would have without.
-pub fn track(call: TrackedCall, entrance: impl Into<Entrance>, mut supervision: Supervision) -> Result<Tracked> {
+pub fn track(
+    call: TrackedCall,
+    entrance: impl Into<Entrance>,
+    mut supervision: Supervision,
+) -> Result<Tracked, TrackError> {
     let entrance = entrance.into();
     let proc = ProcFs::system()?;
-    let Some(around) = Surroundings::of(&proc, call.agent)? else { return Err(Error::Gone { pid: call.agent }) };
+    let Some(around) = Surroundings::of(&proc, call.agent)? else { return Err(Error::Gone { pid: call.agent }.into()) };
     if !around.is_of_this_user() {
-        return Err(Error::call("tracking a process of another user", rustix::io::Errno::PERM));
+        return Err(Error::call("tracking a process of another user", rustix::io::Errno::PERM).into());
     }
     let agent = PidFd::open(call.agent)?;
     let (reader, writer) = UnixStream::pair().map_err(|e| Error::call("socketpair", e))?;
     let texts: Vec<Vec<u8>> = call.texts.iter().map(|text| squash(text.as_bytes())).filter(|t| !t.is_empty()).collect();
     let has_texts = !texts.is_empty();
     let entry = Entry::new(entrance.id(), call.agent, texts)?;
-    let (job_box, record) = entrance.prepare(&proc, supervision.registration.as_ref())?;
+    let (job_box, record) = entrance.prepare(&proc, supervision.registration.as_ref()).map_err(TrackError::Box)?;
     let mut record_problem = None;
     match record {
         Some(Ok(record)) => supervision.record = Some(record),
@@ -75,7 +91,14 @@ pub fn track(call: TrackedCall, entrance: impl Into<Entrance>, mut supervision: 
     let mut watched = Watched::new(id, None);
     watched.follow_sessions();
     let began = Instant::now();
-    let newcomers = Newcomers::since_now(&proc, call.agent)?;
+    let newcomers = match Newcomers::since_now(&proc, call.agent) {
+        Ok(newcomers) => newcomers,
+        Err(error) => {
+            let _swept_later_if_it_fails = job_box.remove();
+            supervision.record.take().into_iter().for_each(Record::erase);
+            return Err(error.into());
+        }
+    };
     let search = Search::new(newcomers, call.agent, around.is_in.clone(), has_texts);
     let watch = Watch::new(proc, job_box, supervision, watched, EventSink::new(writer), began)
         .with_kernel_log(KernelLog::from_now());
@@ -229,7 +252,7 @@ impl Tracker {
         lost
     }
 
-    fn note_on_record(&mut self, root: crate::proc::ProcessKey) {
+    fn note_on_record(&mut self, root: ProcessKey) {
         let sessions = self.watch.watched.sessions();
         if let Some(record) = &mut self.watch.supervision.record {
             record.set_found(root, sessions);
@@ -257,7 +280,7 @@ impl Tracker {
             let is_near = |found: &_| *found == self.around.is_in;
             self.watch.bring_back(is_near);
         }
-        let root = self.watch.supervision.record.as_ref().and_then(crate::journal::Record::root);
+        let root = self.watch.supervision.record.as_ref().and_then(Record::root);
         if let Some(root) = root {
             self.note_on_record(root);
         }
