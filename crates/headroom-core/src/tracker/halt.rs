@@ -74,3 +74,84 @@ impl Drop for Halt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    const VARIABLE: &str = "HEADROOM_TEST_TO_STOP";
+    const TEST_PATIENCE: Duration = Duration::from_mins(1);
+
+    struct Kid(Child);
+
+    impl Drop for Kid {
+        fn drop(&mut self) {
+            let _ended_already = self.0.kill();
+            let _collected_already = self.0.wait();
+        }
+    }
+
+    fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+        let deadline = Instant::now() + TEST_PATIENCE;
+        while !is_so() {
+            assert!(Instant::now() < deadline, "waited in vain: {what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    #[ignore = "not a test: the process that is killed in the next one"]
+    fn stops_and_waits() {
+        let Ok(pid) = std::env::var(VARIABLE) else { return };
+        let (pid, proc) = (pid.parse().unwrap(), ProcFs::system().unwrap());
+        stop_guard::ensure().unwrap();
+        let mut halt = Halt::default();
+        halt.bring_to_rest(&proc, || proc.stat(pid).unwrap().into_iter().collect());
+        let mut nothing = [0];
+        let _killed_here = std::io::stdin().read(&mut nothing);
+        std::mem::forget(halt);
+    }
+
+    #[test]
+    fn who_is_killed_while_a_job_stands_still_leaves_it_running() {
+        let proc = ProcFs::system().unwrap();
+        let cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut cat = Kid(cat);
+        let pid = cat.0.id().cast_signed();
+        let stopper = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "tracker::halt::tests::stops_and_waits", "--nocapture"])
+            .env(VARIABLE, pid.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn();
+        let mut stopper = Kid(stopper.unwrap());
+        let state = |pid: i32| proc.stat(pid).unwrap().map(|stat| stat.state);
+        wait_until("it stands still", || state(pid) == Some('T'));
+        let guards = proc.children(stopper.0.id().cast_signed()).unwrap().unwrap();
+        assert_eq!(guards.len(), 1, "one guard");
+        stopper.0.kill().unwrap();
+        wait_until("it goes on", || state(pid) != Some('T'));
+        cat.0.stdin.take().unwrap().write_all(b"alive").unwrap();
+        let mut answer = String::new();
+        cat.0.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "alive");
+        wait_until("the guard is gone", || !matches!(proc.living(guards[0]), Ok(Some(_))));
+    }
+
+    #[test]
+    fn a_halt_ends_with_its_value() {
+        let proc = ProcFs::system().unwrap();
+        let kid = Kid(Command::new("cat").stdin(Stdio::piped()).spawn().unwrap());
+        let pid = kid.0.id().cast_signed();
+        let state = || proc.stat(pid).unwrap().unwrap().state;
+        stop_guard::ensure().unwrap();
+        let mut halt = Halt::default();
+        halt.bring_to_rest(&proc, || proc.stat(pid).unwrap().into_iter().collect());
+        assert_eq!(state(), 'T');
+        drop(halt);
+        wait_until("it goes on", || state() != 'T');
+    }
+}
