@@ -22,8 +22,8 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Each tells where it is at once, and when it is in a box or half a second is over.
 const LOOK: &str = "cg=/proc/self/cgroup; c() { while read -r l; do echo \"$l\"; done < $cg; }; \
-    c > NAME.start; n=0; while [ $n -lt 50 ]; do n=$((n+1)); c > NAME.end; \
-    case $(c) in *headroom-job-*) break;; esac; sleep 0.01; done; mv NAME.end NAME.done";
+    c > NAME.start; n=0; while [ $n -lt 50 ]; do n=$((n+1)); \
+    case $(c) in *headroom-job-*) break;; esac; sleep 0.01; done; c > NAME.end; mv NAME.end NAME.done";
 
 const KINDS: [(&str, &str); 4] = [
     ("plain child", "sh SCRIPT"),

@@ -25,6 +25,10 @@ impl Sessions {
         leaders
     }
 
+    pub(crate) fn add(&mut self, leader: ProcessKey) {
+        self.leaders.insert(leader.pid, leader.start_ticks);
+    }
+
     /// A session that one of the job's processes leads is the job's.
     pub(crate) fn learn(&mut self, stat: &Stat) {
         if stat.session == stat.pid {

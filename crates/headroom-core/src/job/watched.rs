@@ -61,6 +61,12 @@ impl Watched {
         self.sessions.get_or_insert_default();
     }
 
+    /// Counts the session of a process as the job's, whose leader was never seen.
+    pub(crate) fn follow_session_of(&mut self, stat: &Stat) {
+        let leader = ProcessKey { pid: stat.session, start_ticks: stat.start_ticks };
+        self.sessions.get_or_insert_default().add(leader);
+    }
+
     /// The sessions that are the job's, by their leaders.
     pub(crate) fn sessions(&self) -> Vec<ProcessKey> {
         self.sessions.as_ref().map(Sessions::leaders).unwrap_or_default()

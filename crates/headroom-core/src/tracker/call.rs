@@ -57,8 +57,12 @@ pub(super) fn squash(text: &[u8]) -> Vec<u8> {
 
 /// The length of the longest of `texts` that the line contains; both squashed.
 pub(super) fn longest_match(line: &[u8], texts: &[Vec<u8>]) -> Option<usize> {
-    let contains = |text: &&Vec<u8>| line.windows(text.len().max(1)).any(|part| part == text.as_slice());
-    texts.iter().filter(contains).map(Vec::len).max()
+    texts.iter().filter(|text| contains(line, text)).map(Vec::len).max()
+}
+
+/// Whether the bytes `part` stand in `whole`. No bytes at all stand nowhere.
+pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
+    whole.windows(part.len().max(1)).any(|window| window == part)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const ALIKE: (usize, usize) = (3, 4);
 /// Where the agent stands, as it was before the command.
 #[derive(Debug, Clone)]
 pub(super) struct Surroundings {
-    agent: i32,
+    pub(super) agent: i32,
     uid: u32,
     session: i32,
     pub(super) is_in: Membership,
@@ -40,6 +40,14 @@ impl Surroundings {
             above = parent.ppid;
         }
         Ok(Some(Self { agent, uid: status.uid, session: stat.session, is_in, reapers }))
+    }
+
+    /// Whether a process has lost its parent, and may have been started below the agent: nothing else is told.
+    pub(super) fn may_have_lost(&self, proc: &ProcFs, stat: &Stat) -> bool {
+        self.reapers.contains(&stat.ppid)
+            && stat.session != self.session
+            && proc.membership(stat.pid).is_ok_and(|found| found.as_ref() == Some(&self.is_in))
+            && proc.status(stat.pid).is_ok_and(|status| status.is_some_and(|status| status.uid == self.uid))
     }
 
     /// Whether this process may look after the agent's commands.
@@ -82,11 +90,8 @@ impl Lost {
 
     /// Whether a process was started with the command, lost its parent, and nothing says that it is another's.
     pub(super) fn includes(&self, proc: &ProcFs, stat: &Stat) -> bool {
-        self.around.reapers.contains(&stat.ppid)
-            && (self.root.start_ticks..=self.until_ticks).contains(&stat.start_ticks)
-            && stat.session != self.around.session
-            && proc.membership(stat.pid).is_ok_and(|found| found.as_ref() == Some(&self.around.is_in))
-            && proc.status(stat.pid).is_ok_and(|status| status.is_some_and(|status| status.uid == self.around.uid))
+        (self.root.start_ticks..=self.until_ticks).contains(&stat.start_ticks)
+            && self.around.may_have_lost(proc, stat)
             && environment(proc, stat.pid).is_some_and(|found| self.is_alike(&found))
     }
 

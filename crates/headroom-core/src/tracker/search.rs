@@ -9,18 +9,24 @@
 //! [`GUESS_AFTER`] and is not the one that takes the snapshot of the login shell. Agents start their commands in
 //! sessions of their own, so that they can end them whole. Without any text (a script in a file) the program of
 //! the call is no shell, so others are taken at once and shells late. A guess holds until a line that fits is seen.
+//!
+//! A shell may start something and be gone before it is seen, on a busy machine. Then its remainder is looked for: a
+//! new process without a parent whose command line is a part of the text, or contains it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::boxing::BOX_PREFIX;
-use crate::proc::{Membership, ProcFs, ProcessKey, Stat};
-use crate::tracker::call::CommandLine;
+use crate::proc::{ProcFs, ProcessKey, Stat};
+use crate::tracker::call::{CommandLine, contains, longest_match};
 use crate::tracker::newcomers::Newcomers;
 use crate::tracker::registry::Entry;
+use crate::tracker::relatives::Surroundings;
 
 /// How long a child may run before it is taken for the command without a line that fits.
 pub(super) const GUESS_AFTER: Duration = Duration::from_millis(300);
+/// A command line shorter than this says too little to be taken for a part of a text, bytes.
+const SHORTEST_PART: usize = 4;
 /// How long a child may take to become another program; one that does not is the agent's own worker.
 const EXEC_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -32,6 +38,8 @@ pub(super) struct Found {
     pub(super) is_scoped: bool,
     /// Nothing but circumstances speak for it.
     pub(super) is_guess: bool,
+    /// It is what is left of a command that has ended.
+    pub(super) is_remainder: bool,
 }
 
 /// What was found out about one new process.
@@ -58,15 +66,15 @@ enum Verdict {
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) newcomers: Newcomers,
-    agent: i32,
-    agent_is_in: Membership,
-    has_texts: bool,
+    around: Surroundings,
+    /// Squashed.
+    texts: Vec<Vec<u8>>,
     judged: HashMap<i32, Judged>,
 }
 
 impl Search {
-    pub(super) fn new(newcomers: Newcomers, agent: i32, agent_is_in: Membership, has_texts: bool) -> Self {
-        Self { newcomers, agent, agent_is_in, has_texts, judged: HashMap::new() }
+    pub(super) fn new(newcomers: Newcomers, around: Surroundings, texts: Vec<Vec<u8>>) -> Self {
+        Self { newcomers, around, texts, judged: HashMap::new() }
     }
 
     /// Looks once. `is_wide` looks at new processes everywhere; `agent_is_gone` lets orphans fit.
@@ -110,11 +118,14 @@ impl Search {
         since: Instant,
         agent_is_gone: bool,
     ) -> Result<Found, Verdict> {
-        if stat.is_zombie() || stat.is_exiting || (stat.ppid != self.agent && !agent_is_gone) {
+        if stat.is_zombie() || stat.is_exiting {
             return Err(Verdict::Stranger);
         }
+        if stat.ppid != self.around.agent && !agent_is_gone {
+            return self.judge_remainder(proc, entry, stat);
+        }
         let line = proc.dir().read_bytes(format!("{}/cmdline", stat.pid)).unwrap_or_default();
-        let agents_line = proc.dir().read_bytes(format!("{}/cmdline", self.agent)).unwrap_or_default();
+        let agents_line = proc.dir().read_bytes(format!("{}/cmdline", self.around.agent)).unwrap_or_default();
         if line.is_empty() || line == agents_line {
             return Err(if since.elapsed() < EXEC_PATIENCE { Verdict::Unborn } else { Verdict::Stranger });
         }
@@ -122,7 +133,7 @@ impl Search {
         if entry.take_fitting(stat.key(), &line.squashed()) {
             return Ok(self.found(proc, stat, line, false));
         }
-        if self.has_texts && entry.is_fitting_another(&line.squashed()) {
+        if !self.texts.is_empty() && entry.is_fitting_another(&line.squashed()) {
             return Err(Verdict::Fitting);
         }
         if stat.session != stat.pid || line.is_login_snapshot() || self.is_boxed(proc, stat.pid) {
@@ -131,15 +142,31 @@ impl Search {
         Err(Verdict::Possible { is_shell: line.is_shell() })
     }
 
+    fn judge_remainder(&self, proc: &ProcFs, entry: &mut Entry, stat: &Stat) -> Result<Found, Verdict> {
+        if !self.around.may_have_lost(proc, stat) || !entry.is_only_searcher() {
+            return Err(Verdict::Stranger);
+        }
+        let line = proc.dir().read_bytes(format!("{}/cmdline", stat.pid)).unwrap_or_default();
+        let squashed = CommandLine(&line).squashed();
+        let is_part = squashed.len() >= SHORTEST_PART && self.texts.iter().any(|text| contains(text, &squashed));
+        let fits = is_part || longest_match(&squashed, &self.texts).is_some();
+        if fits && entry.take_guessed(stat.key()) {
+            return Ok(Found { stat: stat.clone(), is_scoped: false, is_guess: false, is_remainder: true });
+        }
+        Err(Verdict::Stranger)
+    }
+
     /// The child that is most likely the command where no line fits, if it has run long enough.
     pub(super) fn guess(&mut self, proc: &ProcFs, entry: &mut Entry) -> Option<Found> {
         let is_due = |judged: &&Judged| match judged.verdict {
-            Verdict::Possible { is_shell } => (!self.has_texts && !is_shell) || judged.since.elapsed() >= GUESS_AFTER,
+            Verdict::Possible { is_shell } => {
+                (self.texts.is_empty() && !is_shell) || judged.since.elapsed() >= GUESS_AFTER
+            }
             _ => false,
         };
         let first = self.judged.values().filter(is_due).map(|judged| judged.key).min_by_key(|key| key.start_ticks)?;
         let stat = proc.stat(first.pid).ok()??;
-        if stat.key() != first || stat.is_zombie() || stat.ppid != self.agent || !entry.take_guessed(first) {
+        if stat.key() != first || stat.is_zombie() || stat.ppid != self.around.agent || !entry.take_guessed(first) {
             return None;
         }
         self.judged.remove(&first.pid);
@@ -149,19 +176,19 @@ impl Search {
 
     fn found(&self, proc: &ProcFs, stat: &Stat, line: CommandLine<'_>, is_guess: bool) -> Found {
         let is_scoped = line.is_systemd_run() || self.is_in_a_unit_of_its_own(proc, stat.pid);
-        Found { stat: stat.clone(), is_scoped, is_guess }
+        Found { stat: stat.clone(), is_scoped, is_guess, is_remainder: false }
     }
 
     fn is_in_a_unit_of_its_own(&self, proc: &ProcFs, pid: i32) -> bool {
         let is_scope = |path: &Option<String>| path.as_ref().is_some_and(|path| path.strip_suffix(".scope").is_some());
         let found = proc.membership(pid).ok().flatten();
-        found.is_some_and(|found| found != self.agent_is_in && (is_scope(&found.v2) || is_scope(&found.v1_memory)))
+        found.is_some_and(|found| found != self.around.is_in && (is_scope(&found.v2) || is_scope(&found.v1_memory)))
     }
 
     /// Whether it is in a box that the agent is not in: another process's job.
     fn is_boxed(&self, proc: &ProcFs, pid: i32) -> bool {
         let is_box = |path: &Option<String>| path.as_ref().is_some_and(|path| path.contains(BOX_PREFIX));
         let found = proc.membership(pid).ok().flatten();
-        found.is_some_and(|found| found != self.agent_is_in && (is_box(&found.v2) || is_box(&found.v1_memory)))
+        found.is_some_and(|found| found != self.around.is_in && (is_box(&found.v2) || is_box(&found.v1_memory)))
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::job::{Entrance, Event, EventSink, ForeignUnit, KernelLog, Measure, Supervision, Watch, Watched};
 use crate::journal::Record;
 use crate::proc::{ProcFs, ProcessKey};
-use crate::process::PidFd;
+use crate::process::{PidFd, react_at_once};
 use crate::tracker::call::squash;
 use crate::tracker::enter::Entering;
 use crate::tracker::newcomers::Newcomers;
@@ -30,6 +30,8 @@ const SLOW_PAUSE: Duration = Duration::from_millis(5);
 const WIDE_LOOK_EVERY: u32 = 20;
 /// How long relatives are looked for after the box is entered. What is born later is born inside.
 const LATE_FOR: Duration = Duration::from_secs(1);
+/// So often is looked for others when the command's shell was gone before it was seen.
+const REMAINDER_LOOKS: u32 = 40;
 /// How often it is looked for processes that left the box, which reads all processes of the machine.
 const STRAYS_EVERY: Duration = Duration::from_secs(1);
 /// Priority of the thread; only root may have it.
@@ -75,8 +77,7 @@ pub fn track(
     let agent = PidFd::open(call.agent)?;
     let (reader, writer) = UnixStream::pair().map_err(|e| Error::call("socketpair", e))?;
     let texts: Vec<Vec<u8>> = call.texts.iter().map(|text| squash(text.as_bytes())).filter(|t| !t.is_empty()).collect();
-    let has_texts = !texts.is_empty();
-    let entry = Entry::new(entrance.id(), call.agent, texts)?;
+    let entry = Entry::new(entrance.id(), call.agent, texts.clone())?;
     let (job_box, record) = entrance.prepare(&proc, supervision.registration.as_ref()).map_err(TrackError::Box)?;
     let mut record_problem = None;
     match record {
@@ -99,14 +100,21 @@ pub fn track(
             return Err(error.into());
         }
     };
-    let search = Search::new(newcomers, call.agent, around.is_in.clone(), has_texts);
+    let search = Search::new(newcomers, around.clone(), texts);
     let watch = Watch::new(proc, job_box, supervision, watched, EventSink::new(writer), began)
         .with_kernel_log(KernelLog::from_now());
     let tracker = Tracker { call, around, agent, entry, search, watch, announced: began, has_returned: false };
+    let (is_up, wait_for_it) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new()
         .name("headroom-track".to_owned())
-        .spawn(move || tracker.stay())
+        .spawn(move || {
+            react_at_once(NICENESS);
+            // A new thread waits its turn like any other; a command could be over by then.
+            let _nobody_waits_any_more = is_up.send(());
+            tracker.stay();
+        })
         .map_err(|e| Error::call("thread", e))?;
+    let _it_looks = wait_for_it.recv();
     Ok(Tracked { id, cgroup, record_problem, events: reader.into() })
 }
 
@@ -131,7 +139,6 @@ enum Outcome {
 
 impl Tracker {
     fn stay(mut self) {
-        let _best_effort = rustix::process::setpriority_process(None, NICENESS);
         loop {
             let found = match self.search() {
                 Outcome::Found(found) => found,
@@ -186,6 +193,9 @@ impl Tracker {
             let root = found.stat.key();
             let handle = PidFd::open_exactly(&self.watch.proc, root).ok();
             let mut lost = self.bring_in(&found);
+            if found.is_remainder {
+                return self.stay_with_remainder(&mut lost);
+            }
             if !found.is_guess {
                 self.entry.end_search();
             }
@@ -221,6 +231,15 @@ impl Tracker {
         }
     }
 
+    /// The command has ended; its processes are brought in, and the account is closed with them as what is left.
+    fn stay_with_remainder(&mut self, lost: &mut Option<Lost>) -> bool {
+        for _ in 0..REMAINDER_LOOKS {
+            self.look_for_relatives(lost);
+            self.wait(FAST_PAUSE, None);
+        }
+        false
+    }
+
     /// The first moment with a command: it enters its box, and goes on record.
     fn bring_in(&mut self, found: &Found) -> Option<Lost> {
         let (root, proc) = (found.stat.key(), &self.watch.proc);
@@ -232,6 +251,9 @@ impl Tracker {
         }
         // Who is lost among several that start at once cannot be told whose it is.
         let mut lost = self.entry.is_only_searcher().then(|| Lost::of(proc, root, &self.around)).flatten();
+        if found.is_remainder {
+            self.watch.watched.follow_session_of(&found.stat);
+        }
         let has_box = self.watch.job_box.mode().is_kernel_limit();
         let mut entering = entering(&mut self.watch, &mut self.search.newcomers, &mut self.entry, &self.call);
         let (moved, problem) = if has_box {
