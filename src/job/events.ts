@@ -29,6 +29,10 @@ export interface EndedEvent {
 }
 
 export type JobEvent =
+  /** A command that an agent started is in its box; `scoped` when it is in a unit of its own and was left there. */
+  | { event: "entered"; pid: number; scoped: boolean; moved: number }
+  /** It runs on without a box, or (`pid` null) was never seen. */
+  | { event: "not_entered"; pid: number | null; reason: string }
   | ({ event: "cap_kill" } & VictimEvent)
   | { event: "oom_kill"; count: number }
   /** The watchdog, maybe another process's, lets the job stand still, or go on. */

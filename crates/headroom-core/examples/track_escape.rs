@@ -25,6 +25,10 @@ const LOOK: &str = "cg=/proc/self/cgroup; c() { while read -r l; do echo \"$l\";
     c > NAME.start; n=0; while [ $n -lt 50 ]; do n=$((n+1)); \
     case $(c) in *headroom-job-*) break;; esac; sleep 0.01; done; c > NAME.end; mv NAME.end NAME.done";
 
+/// As an agent at work has.
+const AGENT_THREADS: usize = 60;
+const COST_OVER: Duration = Duration::from_secs(5);
+
 const KINDS: [(&str, &str); 4] = [
     ("plain child", "sh SCRIPT"),
     ("orphan", "( (sh SCRIPT) & )"),
@@ -40,9 +44,9 @@ fn main() -> Outcome<()> {
     let launches: u32 = words.first().map_or(Ok(500), |word| word.parse())?;
     let busy: usize = words.get(1).map_or(Ok(2), |word| word.parse())?;
     let proc = ProcFs::system()?;
-    let placements = probe(&proc).into_iter().filter(|verdict| matches!(verdict.mode, Mode::Cgroup2 | Mode::Cgroup1));
-    let placement: Placement =
-        placements.filter_map(|verdict| verdict.outcome.ok()).next().ok_or("no kernel limit here")?;
+    let mut placements =
+        probe(&proc).into_iter().filter(|verdict| matches!(verdict.mode, Mode::Cgroup2 | Mode::Cgroup1));
+    let placement: Placement = placements.find_map(|verdict| verdict.outcome.ok()).ok_or("no kernel limit here")?;
     let parent = Cgroup::open(placement.base.as_ref().ok_or("no base")?, Placement::version(placement.mode))?;
     let name = format!("headroom-bench-{}", std::process::id());
     let base = parent.make_child(&name)?;
@@ -58,6 +62,16 @@ fn main() -> Outcome<()> {
         (0..busy).map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn()).collect::<Result<_, _>>()?;
     println!("mode {}, {launches} launches of each kind, {busy} busy loops", placement.mode);
     let outcome = measure_all(&proc, &placement, &mut agent, &dir, launches);
+    let mut beside = start_agent()?;
+    let costs = [("its own cgroup", agent.id()), ("the bench's own cgroup", beside.id())];
+    for (place, pid) in costs {
+        let percent = measure_cost(&proc, &placement, pid.cast_signed())?;
+        println!(
+            "looking every 5 ms at an agent with {AGENT_THREADS} threads in {place}: {percent:.2} % of a processor"
+        );
+    }
+    beside.kill()?;
+    beside.wait()?;
     for mut child in loops.into_iter().chain([agent]) {
         let _ended = child.kill();
         let _collected = child.wait();
@@ -123,12 +137,44 @@ fn launch(
     Ok(told)
 }
 
+/// What the thread of a call takes that is never started, in the time after the first moment.
+fn measure_cost(proc: &ProcFs, placement: &Placement, agent: i32) -> Outcome<f64> {
+    let limits = Limits { memory_bytes: 256 << 20, swap: Limit::Bytes(0) };
+    let job_box = placement.make_box(BoxId::new(proc)?, limits)?;
+    let call = TrackedCall { agent, texts: vec!["never started".to_owned()], oom_score_adj: 900 };
+    let tracked = track(call, job_box, Supervision::default())?;
+    std::thread::sleep(Duration::from_secs(1));
+    let (before, began) = (tracker_nanoseconds()?, Instant::now());
+    std::thread::sleep(COST_OVER);
+    #[expect(clippy::cast_precision_loss, reason = "a share in percent")]
+    let percent = (tracker_nanoseconds()? - before) as f64 / began.elapsed().as_nanos() as f64 * 100.0;
+    let _known = finish(tracked.id);
+    UnixStream::from(tracked.events).read_to_end(&mut Vec::new())?;
+    Ok(percent)
+}
+
+/// The time that this program's tracking threads have run. See the kernel's Documentation/scheduler/sched-stats.
+fn tracker_nanoseconds() -> Outcome<u64> {
+    let mut sum = 0;
+    for task in fs::read_dir("/proc/self/task")? {
+        let path = task?.path();
+        if fs::read_to_string(path.join("comm"))?.trim() == "headroom-track" {
+            let text = fs::read_to_string(path.join("schedstat"))?;
+            sum += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
+        }
+    }
+    Ok(sum)
+}
+
 fn start_agent() -> Outcome<Child> {
     let own = std::env::current_exe()?;
     Ok(Command::new(own).arg("--agent").env("BENCH_AGENT", "1").stdin(Stdio::piped()).spawn()?)
 }
 
 fn be_agent() -> Outcome<()> {
+    for _ in 0..AGENT_THREADS {
+        std::thread::spawn(std::thread::park);
+    }
     for line in BufReader::new(std::io::stdin()).lines() {
         let line = line?;
         std::thread::spawn(move || {

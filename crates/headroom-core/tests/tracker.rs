@@ -244,7 +244,9 @@ fn equal_texts_are_served_in_the_order_of_their_announcement_and_each_once() {
         job.finish();
     }
     scene.go();
-    jobs.iter_mut().for_each(|job| drop(job.event("ended")));
+    for job in &mut jobs {
+        job.event("ended");
+    }
 }
 
 #[test]

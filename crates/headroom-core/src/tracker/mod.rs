@@ -12,6 +12,7 @@ mod newcomers;
 mod registry;
 mod relatives;
 mod search;
+mod stay;
 mod stop_guard;
 mod track;
 

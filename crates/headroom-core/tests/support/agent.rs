@@ -37,7 +37,6 @@ pub fn be_agent() {
             println!("ended {} {}", child.id(), status.code().unwrap_or(-1));
         });
     }
-    std::process::exit(0);
 }
 
 /// A running agent; it and what it started and still runs is killed in the end.
