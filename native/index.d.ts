@@ -84,6 +84,18 @@ export declare class Watchdog {
  */
 export declare function adoptOrphans(runtimeDir: string): number
 
+/** A command that the agent is about to start. */
+export interface AgentCall {
+  /** The process that will start it, of this user. */
+  agentPid: number
+  /** What its command line may contain: the text as it was, as it was changed. Empty when that cannot be known. */
+  texts: Array<string>
+  /** Where it will run, as it stands on record. */
+  cwd: string
+  /** Value to raise the `oom_score_adj` of the job's processes to; never lowered. */
+  oomScoreAdj: number
+}
+
 /** Paths of what stands where records do and is none. */
 export declare function brokenRecords(runtimeDir: string): Array<string>
 
@@ -102,6 +114,12 @@ export interface Ceiling {
  * for a process that starts no children but through `startJob`.
  */
 export declare function collectOrphans(): void
+
+/**
+ * Tells a tracked job of this process that its call has returned: nothing more is started for it. A command that
+ * runs on is watched to its end. `false` when the job is not known here, or over.
+ */
+export declare function finishTrackedJob(id: string): boolean
 
 /** What to start. The environment is this process's own, changed by `env`. */
 export interface JobCommand {
@@ -376,6 +394,13 @@ export interface Stall {
  * last process has ended.
  */
 export declare function startJob(place: JobPlace, command: JobCommand, supervision: JobSupervision, signals?: SignalPassing | undefined | null): JobStart
+
+/**
+ * Makes a box and looks for the call's command from then on: have it started after this has returned. Its
+ * process is `null` here and comes with the event `entered`. `failure` is `box` (another mode may do) or
+ * `failed` (the agent is gone, or another user's).
+ */
+export declare function trackJob(place: JobPlace, call: AgentCall, supervision: JobSupervision): JobStart
 
 /** The version of this addon; the loader compares it with the package's. */
 export declare function version(): string

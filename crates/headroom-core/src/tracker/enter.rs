@@ -4,7 +4,7 @@ use crate::boxing::JobBox;
 use crate::job::Watched;
 use crate::proc::{ProcFs, Stat};
 use crate::process::raise_oom_score_adj;
-use crate::tracker::halt::Halt;
+use crate::tracker::halt::{Halt, Released};
 use crate::tracker::newcomers::Newcomers;
 use crate::tracker::registry::Entry;
 use crate::tracker::relatives::{Lost, relatives};
@@ -28,6 +28,8 @@ pub(super) struct Entered {
     pub(super) moved: u64,
     /// Why some could not be.
     pub(super) problem: Option<String>,
+    /// Those that were stopped for it, and go on.
+    pub(super) released: Released,
 }
 
 impl Entering<'_> {
@@ -36,7 +38,7 @@ impl Entering<'_> {
         let mut halt = Halt::default();
         halt.stop(self.proc, root);
         self.watched.add(root);
-        let mut entered = Entered { moved: 0, problem: None };
+        let mut entered = Entered { moved: 0, problem: None, released: Released::default() };
         for _ in 0..ROUNDS {
             let family = halt.bring_to_rest(self.proc, || self.family(lost.as_mut()));
             let outside: Vec<&Stat> = family.iter().filter(|stat| self.is_outside(stat)).collect();
@@ -52,6 +54,7 @@ impl Entering<'_> {
         if let Some(lost) = lost {
             lost.box_is_entered();
         }
+        entered.released = halt.release();
         entered
     }
 

@@ -11,6 +11,8 @@ use crate::tracker::stop_guard;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// So many looks must find nobody new.
 const QUIET_LOOKS: u32 = 2;
+/// How long after a stop somebody may stop for it.
+const ECHO_PATIENCE: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// Stopped processes, until this is dropped. Those that somebody else had stopped stay stopped.
@@ -65,13 +67,49 @@ fn stands_still(stat: &Stat) -> bool {
     matches!(stat.state, 'T' | 't' | 'D' | 'Z' | 'X') || stat.is_exiting
 }
 
-impl Drop for Halt {
-    fn drop(&mut self) {
+impl Halt {
+    /// Lets all go on.
+    pub(super) fn release(mut self) -> Released {
+        self.go_on();
+        Released { processes: std::mem::take(&mut self.stopped), until: Some(Instant::now() + ECHO_PATIENCE) }
+    }
+
+    fn go_on(&self) {
         // Children first: a shell with job control must not learn that they were stopped.
-        for handle in self.stopped.drain(..).rev() {
+        for handle in self.stopped.iter().rev() {
             let _gone_is_fine = handle.signal(libc::SIGCONT);
             stop_guard::forget(handle.pid());
         }
+    }
+}
+
+impl Drop for Halt {
+    fn drop(&mut self) {
+        self.go_on();
+    }
+}
+
+/// Processes that go on. One that looks after another's terminal (script, sudo) may have been told of the other's
+/// stop, and stops itself for it as soon as it runs.
+#[derive(Debug, Default)]
+pub(super) struct Released {
+    processes: Vec<PidFd>,
+    until: Option<Instant>,
+}
+
+impl Released {
+    /// Lets those go on once more that stand still again, unless `is_meant`.
+    pub(super) fn look_again(&mut self, proc: &ProcFs, is_meant: impl Fn() -> bool) {
+        if self.until.is_none_or(|until| Instant::now() > until) {
+            self.processes.clear();
+        }
+        self.processes.retain(|process| {
+            let stands_still = proc.stat(process.pid()).is_ok_and(|stat| stat.is_some_and(|stat| stat.state == 'T'));
+            if !stands_still || is_meant() {
+                return true;
+            }
+            process.signal(libc::SIGCONT).is_err()
+        });
     }
 }
 

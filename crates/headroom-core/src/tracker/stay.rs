@@ -12,6 +12,7 @@ use crate::proc::ProcessKey;
 use crate::process::PidFd;
 use crate::tracker::TrackedCall;
 use crate::tracker::enter::Entering;
+use crate::tracker::halt::Released;
 use crate::tracker::newcomers::Newcomers;
 use crate::tracker::registry::Entry;
 use crate::tracker::relatives::{Lost, Surroundings};
@@ -41,6 +42,8 @@ pub(super) struct Tracker {
     pub(super) announced: Instant,
     /// The call has returned: nothing more is started for it.
     pub(super) has_returned: bool,
+    /// Processes that were stopped a moment ago.
+    pub(super) released: Released,
 }
 
 /// Why a search has ended.
@@ -123,6 +126,7 @@ impl Tracker {
                 }
                 if !is_late {
                     self.look_for_relatives(&mut lost);
+                    self.wake_echoes();
                 }
                 if found.is_guess
                     && !self.has_returned
@@ -153,6 +157,7 @@ impl Tracker {
     fn stay_with_remainder(&mut self, lost: &mut Option<Lost>) -> bool {
         for _ in 0..REMAINDER_LOOKS {
             self.look_for_relatives(lost);
+            self.wake_echoes();
             self.wait(FAST_PAUSE, None);
         }
         false
@@ -176,6 +181,7 @@ impl Tracker {
         let mut entering = entering(&mut self.watch, &mut self.search.newcomers, &mut self.entry, &self.call);
         let (moved, problem) = if has_box {
             let entered = entering.enter(&found.stat, &mut lost);
+            self.released = entered.released;
             (entered.moved, entered.problem)
         } else {
             entering.watched.add(&found.stat);
@@ -190,6 +196,12 @@ impl Tracker {
         self.note_on_record(root);
         self.watch.events.send(&Event::Entered { pid: root.pid, scoped: false, moved });
         lost
+    }
+
+    /// Who stopped because another one was stopped goes on, unless the watchdog lets the job stand still.
+    fn wake_echoes(&mut self) {
+        let record = self.watch.supervision.record.as_ref();
+        self.released.look_again(&self.watch.proc, || record.and_then(Record::mark).is_some());
     }
 
     fn note_on_record(&mut self, root: ProcessKey) {

@@ -12,6 +12,7 @@ use crate::journal::Record;
 use crate::proc::ProcFs;
 use crate::process::{PidFd, react_at_once};
 use crate::tracker::call::squash;
+use crate::tracker::halt::Released;
 use crate::tracker::newcomers::Newcomers;
 use crate::tracker::registry::Entry;
 use crate::tracker::relatives::Surroundings;
@@ -88,7 +89,17 @@ pub fn track(
     let search = Search::new(newcomers, around.clone(), texts);
     let watch = Watch::new(proc, job_box, supervision, watched, EventSink::new(writer), began)
         .with_kernel_log(KernelLog::from_now());
-    let tracker = Tracker { call, around, agent, entry, search, watch, announced: began, has_returned: false };
+    let tracker = Tracker {
+        call,
+        around,
+        agent,
+        entry,
+        search,
+        watch,
+        announced: began,
+        has_returned: false,
+        released: Released::default(),
+    };
     let (is_up, wait_for_it) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new()
         .name("headroom-track".to_owned())
