@@ -11,6 +11,9 @@ pub struct TrackedCall {
     pub oom_score_adj: i32,
 }
 
+/// A command line shorter than this says too little to be taken for a part of a text, bytes.
+const SHORTEST_PART: usize = 4;
+
 /// Programs whose command line is a text to run.
 const SHELLS: [&[u8]; 8] = [b"sh", b"bash", b"dash", b"zsh", b"ash", b"ksh", b"fish", b"busybox"];
 
@@ -60,8 +63,14 @@ pub(super) fn longest_match(line: &[u8], texts: &[Vec<u8>]) -> Option<usize> {
     texts.iter().filter(|text| contains(line, text)).map(Vec::len).max()
 }
 
+/// Whether a squashed line contains one of the texts, or is a part of one that says enough.
+pub(super) fn is_of(line: &[u8], texts: &[Vec<u8>]) -> bool {
+    let is_part = line.len() >= SHORTEST_PART && texts.iter().any(|text| contains(text, line));
+    is_part || longest_match(line, texts).is_some()
+}
+
 /// Whether the bytes `part` stand in `whole`. No bytes at all stand nowhere.
-pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
+fn contains(whole: &[u8], part: &[u8]) -> bool {
     whole.windows(part.len().max(1)).any(|window| window == part)
 }
 
@@ -86,6 +95,15 @@ mod tests {
     fn no_text_is_in_a_line_that_is_shorter() {
         assert_eq!(length_of_match(b"sh\0", "a longer text"), None);
         assert_eq!(longest_match(b"", &[]), None);
+    }
+
+    #[test]
+    fn a_process_of_the_text_is_known_by_its_part_of_it() {
+        let texts = [squash(b"setsid -f node 'my server.js' > log")];
+        assert!(is_of(&CommandLine(b"node\0my server.js\0").squashed(), &texts));
+        assert!(!is_of(&CommandLine(b"node\0other.js\0").squashed(), &texts));
+        assert!(!is_of(&CommandLine(b"no\0").squashed(), &texts));
+        assert!(!is_of(b"", &texts));
     }
 
     #[test]

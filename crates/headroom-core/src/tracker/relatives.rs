@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use crate::error::Result;
 use crate::job::Watched;
 use crate::proc::{Membership, ProcFs, ProcessKey, Stat, boot_ms};
+use crate::tracker::call::{CommandLine, is_of};
 
 /// Variables that a shell sets itself.
 const SET_BY_SHELLS: [&[u8]; 5] = [b"_=", b"PWD=", b"OLDPWD=", b"SHLVL=", b"COLUMNS="];
@@ -61,16 +62,18 @@ impl Surroundings {
 pub(super) struct Lost {
     root: ProcessKey,
     around: Surroundings,
+    /// Empty when the command had ended before it could be read.
     environment: HashSet<Vec<u8>>,
+    /// Of the call, squashed.
+    texts: Vec<Vec<u8>>,
     /// Clock ticks since boot after which nobody can have been started outside; open until the box is entered.
     until_ticks: u64,
 }
 
 impl Lost {
-    /// `None` when too little can be read to tell its processes from others'.
-    pub(super) fn of(proc: &ProcFs, root: ProcessKey, around: &Surroundings) -> Option<Self> {
-        let environment = environment(proc, root.pid)?;
-        Some(Self { root, around: around.clone(), environment, until_ticks: u64::MAX })
+    pub(super) fn of(proc: &ProcFs, root: ProcessKey, around: &Surroundings, texts: &[Vec<u8>]) -> Self {
+        let environment = environment(proc, root.pid).unwrap_or_default();
+        Self { root, around: around.clone(), environment, texts: texts.to_vec(), until_ticks: u64::MAX }
     }
 
     /// From now on whatever the command's processes start is born in the box.
@@ -92,7 +95,13 @@ impl Lost {
     pub(super) fn includes(&self, proc: &ProcFs, stat: &Stat) -> bool {
         (self.root.start_ticks..=self.until_ticks).contains(&stat.start_ticks)
             && self.around.may_have_lost(proc, stat)
-            && environment(proc, stat.pid).is_some_and(|found| self.is_alike(&found))
+            && (environment(proc, stat.pid).is_some_and(|found| self.is_alike(&found))
+                || self.is_of_text(proc, stat.pid))
+    }
+
+    fn is_of_text(&self, proc: &ProcFs, pid: i32) -> bool {
+        let line = proc.dir().read_bytes(format!("{pid}/cmdline")).unwrap_or_default();
+        is_of(&CommandLine(&line).squashed(), &self.texts)
     }
 
     fn is_alike(&self, environment: &HashSet<Vec<u8>>) -> bool {

@@ -18,15 +18,13 @@ use std::time::{Duration, Instant};
 
 use crate::boxing::BOX_PREFIX;
 use crate::proc::{ProcFs, ProcessKey, Stat};
-use crate::tracker::call::{CommandLine, contains, longest_match};
+use crate::tracker::call::{CommandLine, is_of};
 use crate::tracker::newcomers::Newcomers;
 use crate::tracker::registry::Entry;
 use crate::tracker::relatives::Surroundings;
 
 /// How long a child may run before it is taken for the command without a line that fits.
 pub(super) const GUESS_AFTER: Duration = Duration::from_millis(300);
-/// A command line shorter than this says too little to be taken for a part of a text, bytes.
-const SHORTEST_PART: usize = 4;
 /// How long a child may take to become another program; one that does not is the agent's own worker.
 const EXEC_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -68,7 +66,7 @@ pub(super) struct Search {
     pub(super) newcomers: Newcomers,
     around: Surroundings,
     /// Squashed.
-    texts: Vec<Vec<u8>>,
+    pub(super) texts: Vec<Vec<u8>>,
     judged: HashMap<i32, Judged>,
 }
 
@@ -147,10 +145,7 @@ impl Search {
             return Err(Verdict::Stranger);
         }
         let line = proc.dir().read_bytes(format!("{}/cmdline", stat.pid)).unwrap_or_default();
-        let squashed = CommandLine(&line).squashed();
-        let is_part = squashed.len() >= SHORTEST_PART && self.texts.iter().any(|text| contains(text, &squashed));
-        let fits = is_part || longest_match(&squashed, &self.texts).is_some();
-        if fits && entry.take_guessed(stat.key()) {
+        if is_of(&CommandLine(&line).squashed(), &self.texts) && entry.take_guessed(stat.key()) {
             return Ok(Found { stat: stat.clone(), is_scoped: false, is_guess: false, is_remainder: true });
         }
         Err(Verdict::Stranger)

@@ -27,7 +27,7 @@ const SLOW_PAUSE: Duration = Duration::from_millis(5);
 const WIDE_LOOK_EVERY: u32 = 20;
 /// How long relatives are looked for after the box is entered. What is born later is born inside.
 const LATE_FOR: Duration = Duration::from_secs(1);
-/// So often is looked for others when the command's shell was gone before it was seen.
+/// So often is looked for others when the command's shell is gone soon.
 const REMAINDER_LOOKS: u32 = 40;
 /// How often it is looked for processes that left the box, which reads all processes of the machine.
 const STRAYS_EVERY: Duration = Duration::from_secs(1);
@@ -109,13 +109,13 @@ impl Tracker {
             let root = found.stat.key();
             let handle = PidFd::open_exactly(&self.watch.proc, root).ok();
             let mut lost = self.bring_in(&found);
-            if found.is_remainder {
-                return self.stay_with_remainder(&mut lost);
-            }
             if !found.is_guess {
                 self.entry.end_search();
             }
-            let Some(handle) = handle else { return found.is_guess };
+            let Some(handle) = handle.filter(|_| !found.is_remainder) else {
+                self.look_for_remainder(&mut lost);
+                return found.is_guess;
+            };
             let entered = Instant::now();
             let mut next_stray_look = entered + STRAYS_EVERY;
             loop {
@@ -146,21 +146,25 @@ impl Tracker {
                     () => due.min(SLOW_PAUSE),
                 };
                 if self.wait(pause, Some(&handle)) {
-                    self.look_for_relatives(&mut lost);
+                    if lost.is_some() {
+                        self.look_for_remainder(&mut lost);
+                    } else if !is_late {
+                        self.look_for_relatives(&mut lost);
+                    }
                     return found.is_guess;
                 }
             }
         }
     }
 
-    /// The command has ended; its processes are brought in, and the account is closed with them as what is left.
-    fn stay_with_remainder(&mut self, lost: &mut Option<Lost>) -> bool {
+    /// The command has ended soon after its start, or before it was seen. What it has left is brought in, before
+    /// the account is closed with it as what is left.
+    fn look_for_remainder(&mut self, lost: &mut Option<Lost>) {
         for _ in 0..REMAINDER_LOOKS {
             self.look_for_relatives(lost);
             self.wake_echoes();
             self.wait(FAST_PAUSE, None);
         }
-        false
     }
 
     /// The first moment with a command: it enters its box, and goes on record.
@@ -173,7 +177,7 @@ impl Tracker {
             return None;
         }
         // Who is lost among several that start at once cannot be told whose it is.
-        let mut lost = self.entry.is_only_searcher().then(|| Lost::of(proc, root, &self.around)).flatten();
+        let mut lost = self.entry.is_only_searcher().then(|| Lost::of(proc, root, &self.around, &self.search.texts));
         if found.is_remainder {
             self.watch.watched.follow_session_of(&found.stat);
         }
