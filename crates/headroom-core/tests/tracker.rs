@@ -405,12 +405,11 @@ fn a_command_that_cannot_be_moved_goes_on_and_that_is_told() {
 }
 
 #[test]
-fn a_process_that_was_stopped_before_stays_stopped() {
+fn a_process_that_has_stopped_itself_stays_stopped() {
     let Some(scene) = Scene::new() else { return };
     let text =
         format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; kill -STOP $$' & wait", scene.file("stopped").display());
-    // It stops itself before its call is announced to this process: the search begins with what the agent starts
-    // later, so the announced command starts it.
+    // Before it is seen or after, whichever comes first.
     let mut job = scene.track(roomy(), &text);
     let shell = scene.foreground(&text);
     job.event("entered");

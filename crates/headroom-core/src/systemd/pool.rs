@@ -54,11 +54,7 @@ impl Pool {
         let guard = Guard::start()?;
         // Held until the pool is on record: two who begin at once share one pool.
         let _lock = self.lock();
-        let present = self.present();
-        if let Some(present) = &present {
-            let pool = Placement { mode: self.mode(), base: Some(present.cgroup.clone()) };
-            let _tried_again_next_time = pool.remove_abandoned(proc);
-        }
+        let present = self.swept(proc);
         let admitted = match &present {
             Some(present) => self
                 .admit_to(present, &guard, pid, id, limits)
@@ -80,7 +76,8 @@ impl Pool {
     pub fn prepare(&self, proc: &ProcFs, id: BoxId, limits: Limits) -> Result<JobBox> {
         let guard = Guard::start()?;
         let _lock = self.lock();
-        let made = match &self.present() {
+        let present = self.swept(proc);
+        let made = match &present {
             Some(present) => self
                 .prepare_in(present, &guard, id, limits)
                 .or_else(|_it_ended_meanwhile| self.prepare_in_new(proc, &guard, id, limits)),
@@ -187,6 +184,14 @@ impl Pool {
 
     fn file(&self, ending: &str) -> String {
         format!("pool-{}{ending}", self.mode())
+    }
+
+    /// The present pool, without the boxes of dead starters.
+    fn swept(&self, proc: &ProcFs) -> Option<Present> {
+        let present = self.present()?;
+        let pool = Placement { mode: self.mode(), base: Some(present.cgroup.clone()) };
+        let _tried_again_next_time = pool.remove_abandoned(proc);
+        Some(present)
     }
 
     /// The pool on record, if it is still there.

@@ -28,7 +28,7 @@ pub(super) struct Entered {
     pub(super) moved: u64,
     /// Why some could not be.
     pub(super) problem: Option<String>,
-    /// Those that were stopped for it, and go on.
+    /// Those that were stopped for it and may stop again.
     pub(super) released: Released,
 }
 

@@ -19,7 +19,13 @@ const PAUSE: Duration = Duration::from_micros(100);
 #[derive(Debug, Default)]
 pub(super) struct Halt {
     seen: HashSet<ProcessKey>,
-    stopped: Vec<PidFd>,
+    stopped: Vec<Stopped>,
+}
+
+#[derive(Debug)]
+struct Stopped {
+    handle: PidFd,
+    stat: Stat,
 }
 
 impl Halt {
@@ -53,7 +59,7 @@ impl Halt {
             && stop_guard::remember(stat.pid)
         {
             if handle.signal(libc::SIGSTOP).is_ok() {
-                self.stopped.push(handle);
+                self.stopped.push(Stopped { handle, stat: stat.clone() });
             } else {
                 stop_guard::forget(stat.pid);
             }
@@ -71,12 +77,20 @@ impl Halt {
     /// Lets all go on.
     pub(super) fn release(mut self) -> Released {
         self.go_on();
-        Released { processes: std::mem::take(&mut self.stopped), until: Some(Instant::now() + ECHO_PATIENCE) }
+        let stopped = std::mem::take(&mut self.stopped);
+        // The command of such a one is in another session, on the terminal that it has made.
+        let has_terminal = |parent: &Stat| {
+            let is_on_it = |child: &Stopped| child.stat.ppid == parent.pid && child.stat.session != parent.session;
+            stopped.iter().any(is_on_it)
+        };
+        let may_echo: Vec<bool> = stopped.iter().map(|process| has_terminal(&process.stat)).collect();
+        let processes = stopped.into_iter().zip(may_echo).filter_map(|(process, may)| may.then_some(process.handle));
+        Released { processes: processes.collect(), until: Some(Instant::now() + ECHO_PATIENCE) }
     }
 
     fn go_on(&self) {
         // Children first: a shell with job control must not learn that they were stopped.
-        for handle in self.stopped.iter().rev() {
+        for Stopped { handle, .. } in self.stopped.iter().rev() {
             let _gone_is_fine = handle.signal(libc::SIGCONT);
             stop_guard::forget(handle.pid());
         }
@@ -89,8 +103,8 @@ impl Drop for Halt {
     }
 }
 
-/// Processes that go on. One that looks after another's terminal (script, sudo) may have been told of the other's
-/// stop, and stops itself for it as soon as it runs.
+/// Those that go on and look after another's terminal (script, sudo): one may have been told of the other's stop, and
+/// stops itself for it as soon as it runs.
 #[derive(Debug, Default)]
 pub(super) struct Released {
     processes: Vec<PidFd>,

@@ -42,7 +42,7 @@ pub(super) struct Tracker {
     pub(super) announced: Instant,
     /// The call has returned: nothing more is started for it.
     pub(super) has_returned: bool,
-    /// Processes that were stopped a moment ago.
+    /// Processes that were stopped a moment ago and may stop again.
     pub(super) released: Released,
 }
 
