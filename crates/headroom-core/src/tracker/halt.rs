@@ -12,20 +12,14 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// So many looks must find nobody new.
 const QUIET_LOOKS: u32 = 2;
 /// How long after a stop somebody may stop for it.
-const ECHO_PATIENCE: Duration = Duration::from_millis(250);
+const ECHO_PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// Stopped processes, until this is dropped. Those that somebody else had stopped stay stopped.
 #[derive(Debug, Default)]
 pub(super) struct Halt {
     seen: HashSet<ProcessKey>,
-    stopped: Vec<Stopped>,
-}
-
-#[derive(Debug)]
-struct Stopped {
-    handle: PidFd,
-    stat: Stat,
+    stopped: Vec<PidFd>,
 }
 
 impl Halt {
@@ -59,7 +53,7 @@ impl Halt {
             && stop_guard::remember(stat.pid)
         {
             if handle.signal(libc::SIGSTOP).is_ok() {
-                self.stopped.push(Stopped { handle, stat: stat.clone() });
+                self.stopped.push(handle);
             } else {
                 stop_guard::forget(stat.pid);
             }
@@ -77,20 +71,12 @@ impl Halt {
     /// Lets all go on.
     pub(super) fn release(mut self) -> Released {
         self.go_on();
-        let stopped = std::mem::take(&mut self.stopped);
-        // The command of such a one is in another session, on the terminal that it has made.
-        let has_terminal = |parent: &Stat| {
-            let is_on_it = |child: &Stopped| child.stat.ppid == parent.pid && child.stat.session != parent.session;
-            stopped.iter().any(is_on_it)
-        };
-        let may_echo: Vec<bool> = stopped.iter().map(|process| has_terminal(&process.stat)).collect();
-        let processes = stopped.into_iter().zip(may_echo).filter_map(|(process, may)| may.then_some(process.handle));
-        Released { processes: processes.collect(), until: Some(Instant::now() + ECHO_PATIENCE) }
+        Released { processes: std::mem::take(&mut self.stopped), until: Some(Instant::now() + ECHO_PATIENCE) }
     }
 
     fn go_on(&self) {
         // Children first: a shell with job control must not learn that they were stopped.
-        for Stopped { handle, .. } in self.stopped.iter().rev() {
+        for handle in self.stopped.iter().rev() {
             let _gone_is_fine = handle.signal(libc::SIGCONT);
             stop_guard::forget(handle.pid());
         }
@@ -103,8 +89,8 @@ impl Drop for Halt {
     }
 }
 
-/// Those that go on and look after another's terminal (script, sudo): one may have been told of the other's stop, and
-/// stops itself for it as soon as it runs.
+/// Processes that go on. One that looks after another's terminal (script, sudo) may have been told of the other's
+/// stop, and stops itself for it as soon as it runs.
 #[derive(Debug, Default)]
 pub(super) struct Released {
     processes: Vec<PidFd>,
@@ -112,19 +98,25 @@ pub(super) struct Released {
 }
 
 impl Released {
-    /// Lets those go on once more that stand still again, unless `is_meant`.
+    /// Lets those that hold a terminal and stand still again go on again, unless `is_meant`.
     pub(super) fn look_again(&mut self, proc: &ProcFs, is_meant: impl Fn() -> bool) {
         if self.until.is_none_or(|until| Instant::now() > until) {
             self.processes.clear();
         }
-        self.processes.retain(|process| {
+        for process in &self.processes {
             let stands_still = proc.stat(process.pid()).is_ok_and(|stat| stat.is_some_and(|stat| stat.state == 'T'));
-            if !stands_still || is_meant() {
-                return true;
+            if stands_still && holds_terminal(proc, process.pid()) && !is_meant() {
+                let _gone_is_fine = process.signal(libc::SIGCONT);
             }
-            process.signal(libc::SIGCONT).is_err()
-        });
+        }
     }
+}
+
+/// Whether a process has the other end of a terminal. See pty(7).
+fn holds_terminal(proc: &ProcFs, pid: i32) -> bool {
+    let fds = std::fs::read_dir(proc.dir().path().join(format!("{pid}/fd")));
+    let mut files = fds.into_iter().flatten().filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    files.any(|file| file.file_name().is_some_and(|name| name == "ptmx"))
 }
 
 #[cfg(test)]
