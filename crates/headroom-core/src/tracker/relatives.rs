@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::job::Watched;
 use crate::proc::{Membership, ProcFs, ProcessKey, Stat, boot_ms};
 use crate::tracker::call::{CommandLine, is_of};
+use crate::tracker::search::Search;
 
 /// Variables that a shell sets itself.
 const SET_BY_SHELLS: [&[u8]; 5] = [b"_=", b"PWD=", b"OLDPWD=", b"SHLVL=", b"COLUMNS="];
@@ -64,6 +65,8 @@ pub(super) struct Lost {
     around: Surroundings,
     /// Empty when the command had ended before it could be read.
     environment: HashSet<Vec<u8>>,
+    /// Who was seen before the command. Start times tell no more than hundredths of a second.
+    strangers: HashSet<ProcessKey>,
     /// Of the call, squashed.
     texts: Vec<Vec<u8>>,
     /// Clock ticks since boot after which nobody can have been started outside; open until the box is entered.
@@ -71,9 +74,10 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    pub(super) fn of(proc: &ProcFs, root: ProcessKey, around: &Surroundings, texts: &[Vec<u8>]) -> Self {
+    pub(super) fn of(proc: &ProcFs, root: ProcessKey, around: &Surroundings, search: &Search) -> Self {
         let environment = environment(proc, root.pid).unwrap_or_default();
-        Self { root, around: around.clone(), environment, texts: texts.to_vec(), until_ticks: u64::MAX }
+        let (strangers, texts) = (search.strangers(), search.texts.clone());
+        Self { root, around: around.clone(), environment, strangers, texts, until_ticks: u64::MAX }
     }
 
     /// From now on whatever the command's processes start is born in the box.
@@ -94,6 +98,7 @@ impl Lost {
     /// Whether a process was started with the command, lost its parent, and nothing says that it is another's.
     pub(super) fn includes(&self, proc: &ProcFs, stat: &Stat) -> bool {
         (self.root.start_ticks..=self.until_ticks).contains(&stat.start_ticks)
+            && !self.strangers.contains(&stat.key())
             && self.around.may_have_lost(proc, stat)
             && (environment(proc, stat.pid).is_some_and(|found| self.is_alike(&found))
                 || self.is_of_text(proc, stat.pid))

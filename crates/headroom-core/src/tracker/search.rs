@@ -13,7 +13,7 @@
 //! A shell may start something and be gone before it is seen, on a busy machine. Then its remainder is looked for: a
 //! new process without a parent whose command line is a part of the text, or contains it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::boxing::BOX_PREFIX;
@@ -101,6 +101,12 @@ impl Search {
             self.judged.retain(|pid, _| new.binary_search(pid).is_ok());
         }
         None
+    }
+
+    /// Processes that were there before the command was found, and are none of its.
+    pub(super) fn strangers(&self) -> HashSet<ProcessKey> {
+        let strangers = self.judged.values().filter(|judged| judged.verdict == Verdict::Stranger);
+        strangers.map(|judged| judged.key).collect()
     }
 
     fn is_settled(&self, pid: i32) -> bool {

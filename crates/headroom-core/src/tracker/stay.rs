@@ -177,7 +177,7 @@ impl Tracker {
             return None;
         }
         // Who is lost among several that start at once cannot be told whose it is.
-        let mut lost = self.entry.is_only_searcher().then(|| Lost::of(proc, root, &self.around, &self.search.texts));
+        let mut lost = self.entry.is_only_searcher().then(|| Lost::of(proc, root, &self.around, &self.search));
         if found.is_remainder {
             self.watch.watched.follow_session_of(&found.stat);
         }
