@@ -57,7 +57,7 @@ await chat.listen();
 
 ownFile(`${HOME}/bin/pytest`, `#!/usr/bin/python3\n${HOG}`, 0o755);
 ownFile(`${HOME}/bin/make`, `#!/usr/bin/python3\n${WORKERS}`, 0o755);
-ownFile(`${HOME}/work/leak.test.js`, LEAK);
+ownFile(`${HOME}/project/leak.test.js`, LEAK);
 ownFile(
   `${HERMES_HOME}/config.yaml`,
   `model:
@@ -68,7 +68,7 @@ ownFile(
   context_length: 200000
 terminal:
   backend: local
-  cwd: "${HOME}/work"
+  cwd: "${HOME}/project"
   timeout: 240
 memory:
   memory_enabled: false
@@ -87,7 +87,7 @@ Description=Hermes Agent Gateway
 [Service]
 Type=simple
 ExecStart=/usr/bin/python3 -m hermes_cli.main gateway run
-WorkingDirectory=${HOME}/work
+WorkingDirectory=${HOME}/project
 Environment=PYTHONPATH=/mnt/data/site-packages
 Environment=PYTHONDONTWRITEBYTECODE=1
 Environment=HOME=${HOME} HERMES_HOME=${HERMES_HOME} HERMES_YOLO_MODE=1 LANG=C.UTF-8
