@@ -9,7 +9,8 @@ from pathlib import Path
 
 OLDEST_NODE = (20, 19)
 PASSED_ON = ("PATH", "HOME", "LANG", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "HERMES_HOME", "XDG_STATE_HOME")
-START_PATIENCE_S = 8.0
+#: A small machine that is busy takes seconds to start Node twice.
+START_PATIENCE_S = 20.0
 #: Beside PATH, which a service often has none of.
 USUAL_PLACES = ("~/.local/bin", "~/.npm-global/bin", "~/.local/share/npm/bin", "/usr/local/bin", "/usr/bin")
 #: Written by ``hermes-headroom hermes install``.

@@ -283,3 +283,32 @@ test("a stranger's process cannot be the agent", async (t) => {
   t.is(admitted["job"], null, "it is gone: nothing can be boxed, and the command goes on");
   agent.close();
 });
+
+test("what cannot be taken over keeps no daemon from starting", async (t) => {
+  const world = daemonWorld(t);
+  const calls = join(world.runtimeDir, "calls");
+  mkdirSync(calls, { recursive: true, mode: 0o700 });
+  const facts = {
+    call_id: "c",
+    session_id: "s",
+    hermes_home: "/nowhere",
+    command: "npm test",
+    work: { kind: "test", nextStep: "x" },
+    cwd: "/",
+    cap_mb: 1,
+    swap_cap_mb: 0,
+    mode: "userspace",
+    lightened: [],
+  };
+  for (const [name, job] of [
+    ["1-1-1", "1-1-1"],
+    ["2-2-2", "../../elsewhere"],
+    ["3-3-3", "no job"],
+  ]) {
+    writeFileSync(join(calls, `${name}.call.json`), JSON.stringify({ ...facts, job }));
+  }
+  writeFileSync(join(world.runtimeDir, "1-1-1.job.json"), "{");
+  const daemon = await world.start();
+  t.is(daemon.exitCode, null);
+  t.is((await heavyCall(t, world, `${HEAVY} exit 4`)).code, 4);
+});

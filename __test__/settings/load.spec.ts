@@ -135,6 +135,14 @@ for (const [name, [text, count]] of Object.entries(ODD_FILES)) {
   });
 }
 
+test("what is wrong with the YAML is told by its line, never by its text", async (t) => {
+  for (const broken of ["key: *sk-secret", "key: !sk-secret {", "sk-secret: [\nsk-secret", 'key: "sk-secret']) {
+    const { problems } = await load(`# headroom\n${broken}\n`);
+    t.false(problems.join().includes("sk-secret"), problems.join());
+  }
+  t.regex((await load("# headroom\na: [\n")).problems.join(), /is no YAML: [A-Z_]+ at line \d+; the defaults/);
+});
+
 test("a config that is no file, too large, or a loop of links is told", async (t) => {
   const home = join(scratch, "odd");
   mkdirSync(join(home, "config.yaml"), { recursive: true });

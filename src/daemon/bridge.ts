@@ -133,9 +133,15 @@ export class Bridge {
       return { heavy: true, admitted: false, message: note, headroom: refusal(swapMb, queuedS, note) };
     }
     const isBoxed = params.backend === "local" && settings.isolate;
-    const tracking: Tracking = isBoxed
-      ? this.#track(params, { command, kind: work.kind, cwd, memoryMb: turn.capMb, swapMb })
-      : { job: undefined, warnings: [] };
+    let tracking: Tracking = { job: undefined, warnings: [] };
+    try {
+      // Who has gone since the last look will start nothing.
+      caller.signal.throwIfAborted();
+      if (isBoxed) tracking = this.#track(params, { command, kind: work.kind, cwd, memoryMb: turn.capMb, swapMb });
+    } catch (error) {
+      turn.place?.leave();
+      throw error;
+    }
     tracking.warnings.forEach(warn);
     const { job } = tracking;
     if (job !== undefined) turn.place?.started(job.id);

@@ -180,12 +180,16 @@ export class HeavyCall {
   }
 }
 
+/** It is a part of file names. */
+const JOB_ID = /^\d+-\d+-\d+$/;
+
 /** Reads facts that another daemon has kept; `undefined` for what are none. */
 export const readFacts = (value: unknown): CallFacts | undefined => {
   if (typeof value !== "object" || value === null) return undefined;
   const facts = value as CallFacts;
   const texts = [facts.job, facts.call_id, facts.session_id, facts.hermes_home, facts.command, facts.cwd];
   const isWhole =
+    JOB_ID.test(facts.job ?? "") &&
     texts.every((text) => typeof text === "string") &&
     isMode(facts.mode) &&
     typeof facts.cap_mb === "number" &&

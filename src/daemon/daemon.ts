@@ -92,10 +92,19 @@ const takeOver = (native: Native, runtimeDir: string, store: CallStore, sessions
   }
 };
 
+/** A job that cannot be taken over must not keep the daemon from starting; `status` shows it. */
+const resumed = (native: Native, runtimeDir: string, job: string): number | null => {
+  try {
+    return native.resumeJob(runtimeDir, job);
+  } catch {
+    return null;
+  }
+};
+
 const resume = (native: Native, runtimeDir: string, facts: CallFacts): HeavyCall | undefined => {
   const { job, command, work, cwd, hermes_home, mode } = facts;
   if (job === null) return undefined;
-  const eventsFd = native.resumeJob(runtimeDir, job);
+  const eventsFd = resumed(native, runtimeDir, job);
   if (eventsFd === null) return undefined;
   const { environment } = new Profile(hermes_home, {});
   const diary = new JobDiary(environment, { command, kind: work.kind, cwd, classified: classify(command) });

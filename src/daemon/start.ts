@@ -15,7 +15,8 @@ export interface DaemonStart {
 }
 
 const UNIT = "hermes-headroom-daemon.service";
-const PATIENCE_MS = 5000;
+/** A small machine that is busy takes seconds to start Node twice. */
+const PATIENCE_MS = 15_000;
 const POLL_MS = 10;
 /** All that it needs to find its user's places. */
 const PASSED_ON = ["PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "HERMES_HOME", "XDG_STATE_HOME"];
@@ -36,7 +37,8 @@ export const startDaemon = async (native: Native, runtimeDir: string): Promise<D
   if (refused !== null) startDetached(argv, environment);
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const pid = await pidOf(runtimeDir);
+    // One that is just leaving closes the connection.
+    const pid = await pidOf(runtimeDir).catch(() => undefined);
     if (pid !== undefined) return { isOld: false, pid, unit: refused === null ? UNIT : null };
     if (performance.now() > deadline) {
       throw new HeadroomError("E_DAEMON", "the daemon was started and does not answer", {

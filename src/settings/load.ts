@@ -149,8 +149,10 @@ const readConfig = async (home: string): Promise<Config> => {
     }
     return { path, values: { ...found } };
   } catch (error) {
-    const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
-    return { path, values: {}, problem: `${path}: is no YAML: ${first}; the defaults are in force` };
+    // The parser's own words may quote the file, which holds secrets.
+    const { code = "unreadable", linePos } = error as { code?: string; linePos?: { line: number }[] };
+    const where = linePos?.[0] === undefined ? "" : ` at line ${linePos[0].line}`;
+    return { path, values: {}, problem: `${path}: is no YAML: ${code}${where}; the defaults are in force` };
   }
 };
 

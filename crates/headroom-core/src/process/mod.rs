@@ -1,5 +1,6 @@
 //! Single processes: race-free handles, `oom_score_adj`, signals passed on.
 
+mod attendant;
 mod forward;
 mod oom_score;
 mod peer;
@@ -7,6 +8,7 @@ mod pidfd;
 mod reap;
 mod trial;
 
+pub(crate) use attendant::start_attendant;
 pub use forward::{ForwardedSignal, SignalForwarder};
 pub use oom_score::{OomScore, oom_score_adj, own_oom_score_adj};
 pub use peer::peer_uid;

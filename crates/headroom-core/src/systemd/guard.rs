@@ -1,11 +1,11 @@
 //! A process that keeps a pool alive while somebody needs it. systemd removes a scope, and with it the
 //! counters of its jobs, the moment its last process ends; a job's account could not be closed.
 
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::process::start_attendant;
 
 /// How long a guard may take to end by itself.
 const EXIT_PATIENCE: Duration = Duration::from_millis(200);
@@ -19,17 +19,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn start() -> Result<Self> {
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", "read -r _", "headroom-guard"])
-            .env_clear()
-            // Ctrl-C goes to the terminal's foreground group; the guard must outlast the job that it ends.
-            .process_group(0)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| Error::io("/bin/sh", e))?;
+        let mut child = start_attendant("headroom-guard", "read -r _")?;
         let input = child.stdin.take();
         Ok(Self { child, input })
     }

@@ -52,7 +52,8 @@ impl Standstill {
 
 impl Drop for Standstill {
     fn drop(&mut self) {
-        for handle in &self.handles {
+        // Children first: a parent that sees a child stopped may stop itself (script does).
+        for handle in self.handles.iter().rev() {
             let _gone_is_fine = handle.signal(libc::SIGCONT);
         }
         waker::forget();

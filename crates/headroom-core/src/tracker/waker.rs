@@ -2,11 +2,11 @@
 //! knows their numbers, and continues them when its input ends.
 
 use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::process::start_attendant;
 
 /// Each line is a number to remember; `-` forgets them. `TERM` comes to everything in a unit that is stopped.
 const SCRIPT: &str = r#"trap "" TERM HUP INT
@@ -25,16 +25,7 @@ static WAKER: Mutex<Option<Waker>> = Mutex::new(None);
 
 impl Waker {
     fn start() -> Result<Self> {
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", SCRIPT, "headroom-waker"])
-            .env_clear()
-            .process_group(0)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| Error::io("/bin/sh", e))?;
+        let mut child = start_attendant("headroom-waker", SCRIPT)?;
         let input = child.stdin.take().ok_or_else(|| Error::call("pipe", rustix::io::Errno::BADF))?;
         Ok(Self { child, input })
     }

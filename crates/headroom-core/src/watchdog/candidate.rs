@@ -42,7 +42,9 @@ impl Candidate {
             // A whole look at the machine for each job without a cgroup would cost more than all else.
             None if self.facts.mode == Mode::Userspace => {
                 let is_alive = |key: ProcessKey| proc.is_alive(key);
-                self.facts.root.is_some_and(is_alive) || (!self.facts.left && is_alive(self.facts.owner))
+                let is_watched = || !self.facts.left && is_alive(self.facts.owner);
+                // Whose command has not come yet has nothing to give back.
+                self.facts.root.is_some_and(|root| is_alive(root) || is_watched())
             }
             None => false,
         }
