@@ -163,7 +163,7 @@ test("after the queue's time it is refused, naming the holder", async (t) => {
 /** A job on record, with its starter's slot if it is told whose. */
 const record = (capMb: number, nowMb: number, turn?: Turn): RecordedJob => {
   if (turn?.admitted) turn.place?.started("a job");
-  return { id: "a job", command: "job", isOrphaned: false, capMb, nowMb };
+  return { id: "a job", command: "job", hasLostSlot: false, capMb, nowMb };
 };
 
 const UNKNOWN: SlotUser = {
@@ -226,9 +226,9 @@ test("a cap counts until its job is on record", async (t) => {
   t.like(await machine.take(2), { admitted: true, capMb: 1386 });
 });
 
-test("a job whose starter is gone takes a turn as long as it runs", async (t) => {
+test("a job that was taken over has its turn as long as it runs", async (t) => {
   const machine = new FakeMachine();
-  machine.jobs = [{ ...record(500, 500), command: "npm test", isOrphaned: true }];
+  machine.jobs = [{ ...record(500, 500), command: "npm test", hasLostSlot: true }];
   machine.later.set(3000, () => (machine.jobs = []));
   const turn = await machine.take(1, {}, { maxHeavyJobs: 1 });
   t.true(turn.admitted);

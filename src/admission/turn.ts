@@ -8,8 +8,8 @@ export interface RecordedJob extends RunningJob {
   id: string;
   /** The command, secrets masked. */
   command: string;
-  /** Its command runs, and its starter, who held a slot for it, is gone. */
-  isOrphaned: boolean;
+  /** Its turn is not over, and the lock of its slot died with its starter. */
+  hasLostSlot: boolean;
 }
 
 export interface TurnRequest {
@@ -156,8 +156,7 @@ const admitNow = (request: TurnRequest, limits: TurnLimits, world: TurnWorld, be
     return { admitted: false, hasHope: true, reason: `waits behind \`${older.command}\`, which waits for memory` };
   }
   const recorded = world.recordedJobs();
-  // The lock of who held a slot for it died with its starter; it counts as a turn all the same.
-  const orphans = recorded.filter(({ isOrphaned }) => isOrphaned);
+  const orphans = recorded.filter(({ hasLostSlot }) => hasLostSlot);
   const [orphan] = orphans;
   const others = holders.filter(({ id }) => id !== request.id).length;
   if (world.slots !== undefined && orphan !== undefined && others + orphans.length >= limits.maxHeavyJobs) {

@@ -118,6 +118,7 @@ export class Bridge {
       },
       isAlone: false,
       hasNoSlot: isCode,
+      lostSlots: this.#host.calls.takenOver,
       signal: caller.signal,
       onWaiting: (reason) => {
         diary.write({ event: "queued", reason });

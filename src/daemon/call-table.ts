@@ -9,6 +9,7 @@ const KEPT_MS = 2 * 60_000;
 
 export class CallTable {
   readonly #calls = new Set<HeavyCall>();
+  readonly #takenOver = new Set<string>();
   readonly #sessions: Sessions;
   readonly #store: CallStore;
   readonly #onIdle: () => void;
@@ -23,6 +24,18 @@ export class CallTable {
   /** How many run. */
   get running(): number {
     return [...this.#calls].filter(({ isOver }) => !isOver).length;
+  }
+
+  /** Jobs of a daemon before this one that still run: they have their turn, but no slot any more. */
+  get takenOver(): ReadonlySet<string> {
+    return this.#takenOver;
+  }
+
+  /** A call that a daemon before this one has admitted. */
+  takeOver(call: HeavyCall): void {
+    const { job } = call.facts;
+    if (job !== null) this.#takenOver.add(job);
+    this.add(call);
   }
 
   add(call: HeavyCall): void {
@@ -63,6 +76,7 @@ export class CallTable {
   }
 
   #over(call: HeavyCall): void {
+    this.#takenOver.delete(call.facts.job ?? "");
     if (call.facts.background) this.#tell(call);
     // Its agent has yet to ask; one that is gone never will.
     else {

@@ -88,7 +88,7 @@ const takeOver = (native: Native, runtimeDir: string, store: CallStore, sessions
   for (const facts of store.calls()) {
     const call = resume(native, runtimeDir, facts);
     if (call === undefined) store.forget(facts.job ?? "");
-    else calls.add(call);
+    else calls.takeOver(call);
   }
 };
 

@@ -17,6 +17,8 @@ export interface RunTurn {
   request: TurnRequest;
   /** Not in the line: asked for, or inside a job that is in it already. */
   isAlone: boolean;
+  /** Jobs that this process has taken over, and that take a turn without a slot. */
+  lostSlots?: ReadonlySet<string>;
   /** It waits for memory alone. */
   hasNoSlot?: boolean;
   /** Ends the waiting: the turn is given up, and what was awaited is rejected. */
@@ -26,13 +28,17 @@ export interface RunTurn {
 }
 
 /** Jobs of every process of this user that hold memory. */
-export const recordedJobs = (native: Native, runtimeDir: string | null): RecordedJob[] => {
+export const recordedJobs = (
+  native: Native,
+  runtimeDir: string | null,
+  lostSlots: ReadonlySet<string> = new Set(),
+): RecordedJob[] => {
   if (runtimeDir === null) return [];
   try {
-    return native.listJobs(runtimeDir, false).map(({ id, command, state, memoryBytes, nowBytes }) => ({
+    return native.listJobs(runtimeDir, false).map(({ id, command, memoryBytes, nowBytes }) => ({
       id,
       command,
-      isOrphaned: state === "orphaned",
+      hasLostSlot: lostSlots.has(id),
       capMb: bytesToMb(memoryBytes),
       nowMb: bytesToMb(nowBytes),
     }));
@@ -49,7 +55,7 @@ export const runTurn = async (run: RunTurn): Promise<Turn> => {
   const world: TurnWorld = {
     slots,
     measureMemory: () => measureMemory(native),
-    recordedJobs: () => recordedJobs(native, runtimeDir),
+    recordedJobs: () => recordedJobs(native, runtimeDir, run.lostSlots),
     largestProcesses: () =>
       native
         .listProcesses()
