@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -45,8 +45,12 @@ struct Job {
 
 impl Job {
     fn track(in_box: TestBox, texts: &[&str]) -> Self {
+        Self::track_for(std::process::id().cast_signed(), in_box, texts)
+    }
+
+    fn track_for(agent_pid: i32, in_box: TestBox, texts: &[&str]) -> Self {
         let texts = texts.iter().map(|&text| text.to_owned()).collect();
-        let call = TrackedCall { agent_pid: std::process::id().cast_signed(), texts, oom_score_adj: 900 };
+        let call = TrackedCall { agent_pid, texts, oom_score_adj: 900 };
         let tracked = track(call, Entrance::from(in_box.job_box), None).unwrap();
         let socket = UnixStream::from(tracked.events);
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -159,6 +163,30 @@ fn each_of_two_calls_gets_its_own_shell_and_others_are_left_alone() {
     assert!(!told[2].contains("headroom-job-"), "{told:?}");
     for_short.event("ended");
     for_long.event("ended");
+}
+
+#[test]
+fn neither_the_agent_nor_what_is_started_beside_it_is_taken_for_the_jobs() {
+    let Some(base) = TestBase::kernel() else { return skipped("no cgroup for boxes can be had") };
+    let scene = Scene::new();
+    let [told, agents] = ["told", "agents"].map(|name| scene.file(name));
+    // An agent that is as new as its call, and that starts a shell when it is told to.
+    let command = "sleep 0.6; true npm test";
+    let script = format!("read -r _; setsid bash -c \"eval '{command}'\" & wait; {}", tells(&agents));
+    let mut agent = Command::new("bash").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+    let in_box = TestBox { job_box: base.make_box(roomy()), base: Some(base) };
+    let agent_pid = agent.id().cast_signed();
+    let mut job = Job::track_for(agent_pid, in_box, &[command]);
+    writeln!(agent.stdin.as_mut().unwrap()).unwrap();
+    let stranger = Command::new("sh").args(["-c", &format!("sleep 0.3; {}", tells(&told))]).spawn();
+    assert!(ends(&mut stranger.unwrap()).success());
+    job.event("entered");
+    assert!(ends(&mut agent).success());
+    for file in [told, agents] {
+        let place = std::fs::read_to_string(&file).unwrap();
+        assert!(!place.contains("headroom-job-"), "{}: {place}", file.display());
+    }
+    job.event("ended");
 }
 
 #[test]

@@ -73,6 +73,13 @@ impl ProcFs {
             .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|entry| entry == assignment.as_bytes()))
     }
 
+    /// The `NAME=value` entries that a process was started with; empty for one that this user may not look into.
+    #[must_use]
+    pub fn environment(&self, pid: i32) -> Vec<Vec<u8>> {
+        let bytes = self.dir.read_bytes(format!("{pid}/environ")).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect()
+    }
+
     /// Whether this number is a process's own, not that of one of its threads.
     #[must_use]
     pub fn is_process(&self, pid: i32) -> bool {

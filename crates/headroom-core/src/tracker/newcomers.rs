@@ -1,19 +1,22 @@
 //! Processes that are new since a moment, cheaply: the kernel says in /proc/loadavg which number it gave last, so
 //! only the numbers since then need a look. See `proc_loadavg(5)`.
 
+use std::time::{Duration, Instant};
+
 use crate::proc::{ProcFs, Stat};
 
 /// A gap that wide is read from the list of all processes instead.
 const WIDE_GAP: i32 = 4096;
 
-/// After so many looks one is at all processes: where a container has a file of its own, its number may stand still.
-const FULL_LOOK_EVERY: u32 = 64;
+/// So often one look is at all processes: where a container has a file of its own, its number may stand still. Rare,
+/// for it takes milliseconds in which a short shell can come and go.
+const FULL_LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Remembers the last number it has seen.
 #[derive(Debug)]
 pub struct Newcomers {
     last: Option<i32>,
-    looks: u32,
+    next_full_look: Instant,
     /// Start times before this one, in clock ticks, are of older processes.
     since_ticks: u64,
 }
@@ -24,7 +27,11 @@ impl Newcomers {
     pub fn from_now(proc: &ProcFs) -> Self {
         let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
         let since_ticks = crate::proc::boot_ms().saturating_mul(ticks_per_second) / 1000;
-        Self { last: last_given(proc), looks: 0, since_ticks: since_ticks.saturating_sub(1) }
+        Self {
+            last: last_given(proc),
+            next_full_look: Instant::now() + FULL_LOOK_EVERY,
+            since_ticks: since_ticks.saturating_sub(1),
+        }
     }
 
     /// The processes (not threads of them) that began since the last look and are there now; at times those that
@@ -32,8 +39,9 @@ impl Newcomers {
     pub fn look(&mut self, proc: &ProcFs) -> Vec<Stat> {
         let Some(newest) = last_given(proc) else { return self.look_at_all(proc) };
         let before = self.last.replace(newest);
-        self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(FULL_LOOK_EVERY) {
+        let now = Instant::now();
+        if now >= self.next_full_look {
+            self.next_full_look = now + FULL_LOOK_EVERY;
             return self.look_at_all(proc);
         }
         match before {

@@ -16,7 +16,7 @@ use crate::tracker::board::Posted;
 use crate::tracker::call::TrackedCall;
 use crate::tracker::entering::{enter, move_outsiders};
 use crate::tracker::newcomers::Newcomers;
-use crate::tracker::strays::{OrphanRule, gather};
+use crate::tracker::strays::{OrphanRule, Shell, gather};
 
 /// How long after the announcement the search is fast: most shells come within some milliseconds.
 const FAST_FOR: Duration = Duration::from_millis(250);
@@ -27,6 +27,7 @@ const SLOW_PAUSE: Duration = Duration::from_millis(5);
 const FORK_PATIENCE_MS: u64 = 2000;
 /// How long after the entering those are looked for that got away before it.
 const STRAYS_FOR: Duration = Duration::from_secs(1);
+const NICENESS: i32 = -15;
 /// How long a wrapper may take to put itself into a unit of its own.
 const SCOPE_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -104,14 +105,22 @@ enum Verdict {
 
 impl Seek {
     fn run(mut self) {
+        // Who waits for its turn on a busy machine comes too late. Only root may; in Linux this is the calling
+        // thread's own priority.
+        let _best_effort = rustix::process::setpriority_process(None, NICENESS);
         let found = self.search();
         let shell = found.map(|(shell, _)| shell);
+        // Before it can end: an ended process has no environment.
+        let origin = shell.map(|shell| Shell::new(&self.proc, shell));
         let mut watched = Watched::new(self.job_box.id(), shell);
         if let Some(shell) = shell {
             watched.include_session(shell);
             if let Some(record) = &mut self.record {
                 record.set_root(shell);
             }
+        }
+        if shell.is_none() {
+            self.find_remains(&mut watched);
         }
         let scope = match found {
             Some((shell, true)) => self.scope_of(shell),
@@ -123,26 +132,25 @@ impl Seek {
             let pid = shell.map_or(0, |shell| shell.pid);
             self.events.send(&Event::Entered { pid, moved: 0, scoped: Some(unit), problem: None });
         } else {
-            self.move_in(&mut watched, shell);
+            self.move_in(&mut watched, origin.as_ref());
         }
         // It may have ended by now: a command can be that short.
         let process = shell.and_then(|shell| PidFd::open_exactly(&self.proc, shell).ok());
-        self.stay(process.map_or(Root::Gone, |process| Root::Foreign { process }), watched);
+        self.stay(process.map_or(Root::Gone, |process| Root::Foreign { process }), watched, origin);
     }
 
-    fn move_in(&mut self, watched: &mut Watched, shell: Option<ProcessKey>) {
+    fn move_in(&mut self, watched: &mut Watched, shell: Option<&Shell>) {
         let Self { proc, job_box, newcomers, unknown, call, .. } = self;
         gather(proc, watched, newcomers, unknown);
-        if shell.is_none() && self.posted.is_alone() {
-            // It came and went unseen; what it has left is all that can be held.
-            self.orphans.adopt(proc, watched, unknown);
+        if let Some(shell) = shell.filter(|_| self.posted.is_alone()) {
+            self.orphans.adopt(proc, watched, shell, unknown);
         }
         if watched.members().next().is_none() {
             return;
         }
         let moved = enter(proc, job_box, watched, (newcomers, unknown), call);
         let problem = moved.problem.map(|error| error.to_string());
-        let pid = shell.map_or(0, |shell| shell.pid);
+        let pid = shell.map_or(0, |shell| shell.key.pid);
         self.events.send(&Event::Entered { pid, moved: moved.count, scoped: None, problem });
     }
 
@@ -179,6 +187,21 @@ impl Seek {
 
     fn pause(&self) -> Duration {
         if self.announced.elapsed() < FAST_FOR { FAST_PAUSE } else { SLOW_PAUSE }
+    }
+
+    /// What a shell has left that came and went unseen: its subshells still have its command line.
+    fn find_remains(&self, watched: &mut Watched) {
+        let agents_session = self.proc.stat(self.agent.pid).ok().flatten().map(|stat| stat.session);
+        for before in &self.unknown {
+            let Ok(Some(now)) = self.proc.stat(before.pid) else { continue };
+            let words = self.proc.cmdline(now.pid).ok().flatten().unwrap_or_default();
+            let is_leaderless = matches!(self.proc.stat(now.session), Ok(None)) && Some(now.session) != agents_session;
+            if is_leaderless && now.key() == before.key() && self.posted.claim(&self.proc, now.key(), &words) {
+                watched.add(now.key());
+                // Its leader's number is not given anew while somebody is in the session. See setsid(2).
+                watched.include_session(ProcessKey { pid: now.session, start_ticks: 0 });
+            }
+        }
     }
 
     fn judge(&self, child: ProcessKey, agents_words: &[String]) -> Verdict {
@@ -222,7 +245,7 @@ impl Seek {
     }
 
     /// With the shell to its end, or with nobody.
-    fn stay(self, root: Root, watched: Watched) {
+    fn stay(self, root: Root, watched: Watched, origin: Option<Shell>) {
         let Self {
             proc,
             job_box,
@@ -237,10 +260,10 @@ impl Seek {
             orphans,
             ..
         } = self;
-        let strays =
-            Strays { call, posted, newcomers, unknown, orphans, until: Instant::now() + STRAYS_FOR, announced };
+        let until = Instant::now() + STRAYS_FOR;
+        let strays = origin.map(|shell| Strays { call, posted, newcomers, unknown, orphans, shell, until, announced });
         let supervision = Supervision { record, ..Supervision::default() };
-        let companion = matches!(root, Root::Foreign { .. }).then(|| strays.into_companion());
+        let companion = strays.filter(|_| matches!(root, Root::Foreign { .. })).map(Strays::into_companion);
         Watch::begin(proc, root, job_box, watched, supervision, kernel_log, events, announced).with(companion).stay();
     }
 }
@@ -252,6 +275,7 @@ struct Strays {
     newcomers: Newcomers,
     unknown: Vec<Stat>,
     orphans: OrphanRule,
+    shell: Shell,
     until: Instant,
     announced: Instant,
 }
@@ -262,7 +286,7 @@ impl Strays {
         Box::new(move |proc, job_box, watched| {
             gather(proc, watched, &mut self.newcomers, &mut self.unknown);
             if self.posted.is_alone() {
-                self.orphans.adopt(proc, watched, &self.unknown);
+                self.orphans.adopt(proc, watched, &self.shell, &self.unknown);
             }
             let _counted_as_escaped = move_outsiders(proc, job_box, watched, &self.call);
             if Instant::now() >= self.until || self.posted.is_finished() {
