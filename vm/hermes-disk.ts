@@ -5,28 +5,12 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { RELEASES } from "../hermes-bed/releases.js";
 import { run } from "./command.js";
 import { withLock } from "./lock.js";
 import { cacheDir } from "./paths.js";
 
-const HERMES = "hermes-agent==0.19.0";
-/** Of its own list those that a gateway with one chat and one model uses. */
-const NEEDED = [
-  "openai",
-  "httpx[socks]",
-  "rich",
-  "pyyaml",
-  "ruamel.yaml",
-  "requests",
-  "python-dotenv",
-  "psutil",
-  "websockets",
-  "croniter",
-  "prompt_toolkit",
-  "jinja2",
-  "packaging",
-  "pathspec",
-];
+const [{ requirement: HERMES, dependencies: NEEDED }] = RELEASES;
 /** Wheels for the guest's Python, whatever the host's is. */
 const FOR_GUEST = [
   ..."--python-version 3.11 --implementation cp --abi cp311 --only-binary=:all:".split(" "),

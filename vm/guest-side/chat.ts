@@ -2,13 +2,14 @@
  * What a gateway talks to, on loopback: a model that does what the last message says, and a chat service (ntfy's
  * wire form) with as many users as one likes.
  *
- * `run COMMAND` makes the model call the terminal once and then answer `done NONCE`; anything else is answered with
- * `heard MESSAGE`.
+ * Each line `run COMMAND` of a message makes the model call the terminal once, one line after the other; so do
+ * `behind COMMAND` (in the background) and `code PYTHON`. `wait:5 COMMAND` is `run` with a timeout of 5 s. Then it
+ * answers `done` and the first of these lines; anything else is answered with `heard MESSAGE`.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-interface ModelMessage {
+export interface ModelMessage {
   role: string;
   content: unknown;
 }
@@ -21,12 +22,16 @@ export interface Reply {
 
 export class Chat {
   readonly replies: Reply[] = [];
-  /** What the terminal gave the model, in order. */
+  /** What the tools gave the model, in order. */
   readonly toolResults: string[] = [];
+  /** Messages of every request that had tools. */
+  readonly requests: ModelMessage[][] = [];
   /** Gateways that listen now. */
   readonly #streams = new Set<ServerResponse>();
   #messages = 0;
+  #calls = 0;
   #port = 0;
+  #server: Server | undefined;
 
   get port(): number {
     return this.#port;
@@ -41,6 +46,12 @@ export class Chat {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     this.#port = (server.address() as AddressInfo).port;
     server.unref();
+    this.#server = server;
+  }
+
+  close(): void {
+    this.#server?.closeAllConnections();
+    this.#server?.close();
   }
 
   send(user: string, message: string): void {
@@ -74,20 +85,22 @@ export class Chat {
     { messages, stream, tools = [] }: { messages: ModelMessage[]; stream?: boolean; tools?: unknown[] },
     response: ServerResponse,
   ): void {
+    if (tools.length > 0) this.requests.push(messages);
     const lastUser = messages.findLastIndex(({ role }) => role === "user");
     const asked = textOf(messages[lastUser]?.content);
     const results = messages.slice(lastUser + 1).filter(({ role }) => role === "tool");
-    const command = /\brun (.*)$/ms.exec(asked)?.[1];
-    const isCall = command !== undefined && results.length === 0 && tools.length > 0;
+    const calls = callsIn(asked);
+    const next = tools.length > 0 ? calls[results.length] : undefined;
     if (results.length > 0) this.toolResults.push(textOf(results.at(-1)?.content));
-    const call = { id: `call_${Date.now()}`, type: "function", function: terminal(command ?? "") };
-    const text = command === undefined ? `heard ${asked.split("\n")[0]}` : `done ${command.split("\n")[0]}`;
-    const message = isCall
+    const text = calls[0] === undefined ? `heard ${asked.split("\n")[0]}` : `done ${calls[0].line}`;
+    this.#calls += 1;
+    const call = { id: `call_${this.#calls}`, type: "function", function: next?.function };
+    const message = next
       ? { role: "assistant", content: null, tool_calls: [{ index: 0, ...call }] }
       : { role: "assistant", content: text };
     const base = { id: `cc-${Date.now()}`, created: Math.floor(Date.now() / 1000), model: "fake-model" };
     const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
-    const finish_reason = isCall ? "tool_calls" : "stop";
+    const finish_reason = next ? "tool_calls" : "stop";
     if (!stream) {
       answer(response, { ...base, object: "chat.completion", usage, choices: [{ index: 0, message, finish_reason }] });
       return;
@@ -105,7 +118,21 @@ export class Chat {
   }
 }
 
-const terminal = (command: string) => ({ name: "terminal", arguments: JSON.stringify({ command, timeout: 240 }) });
+interface ScriptedCall {
+  line: string;
+  function: { name: string; arguments: string };
+}
+
+const CALL = /^(?:\[[^\]]*\] )?(run|behind|code|wait:(\d+)) (.*)$/;
+
+const callsIn = (asked: string): ScriptedCall[] =>
+  asked.split("\n").flatMap((text) => {
+    const [, word = "", seconds = "240", line = ""] = CALL.exec(text) ?? [];
+    if (word === "") return [];
+    if (word === "code") return [{ line, function: { name: "execute_code", arguments: JSON.stringify({ code: line }) } }];
+    const how = word === "behind" ? { background: true } : { timeout: Number(seconds) };
+    return [{ line, function: { name: "terminal", arguments: JSON.stringify({ command: line, ...how }) } }];
+  });
 
 const textOf = (content: unknown): string =>
   typeof content === "string"
