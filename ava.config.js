@@ -6,5 +6,7 @@ export default {
   files: isReal ? ["__test__/hermes-real/*.spec.ts"] : ["__test__/**/*.spec.ts", "!__test__/hermes-real/**"],
   nodeArguments: ["--import", "@oxc-node/core/register"],
   workerThreads: false,
-  ...(isReal ? { timeout: "5m", concurrency: 1, environmentVariables: { HEADROOM_REAL_HERMES: "1" } } : { timeout: "2m" }),
+  ...(isReal
+    ? { timeout: "5m", concurrency: 1, environmentVariables: { HEADROOM_REAL_HERMES: "1" } }
+    : { timeout: "2m" }),
 };

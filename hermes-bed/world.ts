@@ -165,7 +165,9 @@ ${more}`,
   /** `hermes-headroom WORD…` of this place. */
   async cli(...words: string[]): Promise<CliResult> {
     const env = { ...this.environment, NO_COLOR: "1" };
-    return finishCli(spawn(process.execPath, [CLI, ...words], { cwd: this.project, env, stdio: ["ignore", "pipe", "pipe"] }));
+    return finishCli(
+      spawn(process.execPath, [CLI, ...words], { cwd: this.project, env, stdio: ["ignore", "pipe", "pipe"] }),
+    );
   }
 
   async status(): Promise<{ jobs: { pid: number; command: string }[]; waiting: { command: string }[] }> {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import host, link, result, settings, telling
-from .client import CalledOffError, Connection, DaemonError
+from .client import CalledOffError, Connection, DaemonError, LostError
 from .first_filter import may_be_heavy
 
 PREPARE_PATIENCE_S = 3.0
@@ -24,6 +24,8 @@ END_PATIENCE_S = 10.0
 ADMIT_MARGIN_S = 4.0
 LONGEST_WAIT_S = 86_400.0
 MOST_REMEMBERED = 512
+#: Daemons that may be lost while a call waits for its turn; after that it runs as it would without one.
+MOST_LOST = 3
 
 NextCall = Callable[..., Any]
 
@@ -44,6 +46,10 @@ class Refused(Exception):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
+
+
+class HostIsolationError(RuntimeError):
+    """This process is not the one that runs the tools."""
 
 
 class Calls:
@@ -106,8 +112,9 @@ class Calls:
     ) -> Any:
         """The tool's own result, with what is known about its job where it was heavy."""
         if not callable(next_call):
-            telling.warn("isolation", "plugins.isolation keeps it from seeing commands; set it to `none` for this plugin")
-            return None
+            # Returned, anything would be taken for the tool's result; raised, it makes Hermes run the tool by itself.
+            telling.warn("isolation", telling.ISOLATED)
+            raise HostIsolationError(telling.ISOLATED)
         command = args.get("command") if isinstance(args, dict) else None
         is_code = tool_name == "execute_code"
         is_ours = is_code or (tool_name == "terminal" and isinstance(command, str) and self._is_asked_about(command))
@@ -150,11 +157,9 @@ class Calls:
         deadline_s = host.tool_deadline_s()
         home = host.hermes_home()
         call_id = str(ids.get("tool_call_id") or f"{os.getpid()}-{threading.get_ident()}-{began}")
-        connection = link.open_connection(home, starts=True)
         params = {
             "command": command,
             "cwd": host.working_directory(args, str(ids.get("task_id") or "")),
-            "env": link.wanted_variables(),
             "session_id": str(ids.get("session_id") or ""),
             "call_id": call_id,
             "tool": "execute_code" if is_code else "terminal",
@@ -163,16 +168,15 @@ class Calls:
             "backend": host.backend(),
             "deadline_s": deadline_s,
         }
-        patience_s = LONGEST_WAIT_S if deadline_s is None else max(1.0, deadline_s - ADMIT_MARGIN_S)
         try:
-            answer = connection.request("admit", params, patience_s, host.is_interrupted)
+            connection, answer = _ask_to_admit(home, params, began, deadline_s)
         except CalledOffError:
-            connection.close()
             text = "The command was called off while it waited for its turn. Nothing was run."
             raise Refused(result.refusal(text, exit_code=result.INTERRUPTED)) from None
-        except BaseException:
-            connection.close()
-            raise _unless_too_late(began, deadline_s)
+        except DaemonError:
+            if _is_too_late(began, deadline_s):
+                raise Refused(result.refusal("The command's time was over while it waited. Nothing was run.")) from None
+            raise
         if answer.get("heavy") is not True:
             connection.close()
             return None
@@ -193,11 +197,31 @@ def _is_too_late(began: float, deadline_s: float | None) -> bool:
     return deadline_s is not None and time.monotonic() - began > deadline_s - ADMIT_MARGIN_S / 2
 
 
-def _unless_too_late(began: float, deadline_s: float | None) -> BaseException:
-    """The error that is being handled; a refusal when the host has given up meanwhile."""
-    if _is_too_late(began, deadline_s):
-        return Refused(result.refusal("The command's time was over while it waited. Nothing was run."))
-    return sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]  # type: ignore[return-value]
+def _ask_to_admit(
+    home: str, params: dict[str, Any], began: float, deadline_s: float | None
+) -> tuple[Connection, dict[str, Any]]:
+    """The answer, and the connection that must stay open. A daemon that dies meanwhile is followed by another one:
+    whoever waits must not start all at once. Raises DaemonError, CalledOffError."""
+    for lost in range(MOST_LOST):
+        try:
+            connection = link.open_connection(home, starts=True)
+        except LostError:
+            continue  # it was just leaving
+        left_s = LONGEST_WAIT_S if deadline_s is None else deadline_s - ADMIT_MARGIN_S - (time.monotonic() - began)
+        # What it asked for is known since the greeting.
+        asked = {**params, "env": link.wanted_variables()}
+        if deadline_s is not None:
+            asked["deadline_s"] = max(1.0, deadline_s - (time.monotonic() - began))
+        try:
+            return connection, connection.request("admit", asked, max(1.0, left_s), host.is_interrupted)
+        except LostError:
+            connection.close()
+            if lost == MOST_LOST - 1:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+    raise DaemonError("the daemon goes away again and again", "See why: hermes-headroom daemon --foreground")
 
 
 def _end(admission: Admission, told: dict[str, Any]) -> dict[str, Any] | None:

@@ -23,6 +23,10 @@ class DaemonError(Exception):
         self.code = code
 
 
+class LostError(DaemonError):
+    """The daemon was there and is gone: another one may take over."""
+
+
 class CalledOffError(Exception):
     """Whoever waits does not want the answer any more."""
 
@@ -68,8 +72,10 @@ class Connection:
                 answer = self._read(until, is_called_off)
                 if isinstance(answer, dict) and answer.get("id") == self._asked:
                     return _result(answer)
-        except (OSError, ValueError) as error:
-            raise DaemonError(f"the daemon does not answer: {error}") from error
+        except OSError as error:
+            raise LostError(f"the daemon is gone: {error}") from error
+        except ValueError as error:
+            raise DaemonError(f"the daemon's answer is not understood: {error}") from error
 
     def _read(self, until: float, is_called_off: Callable[[], bool]) -> Any:
         while b"\n" not in self._rest:
@@ -82,7 +88,7 @@ class Connection:
                 continue
             piece = self._socket.recv(65536)
             if not piece:
-                raise DaemonError("the daemon has closed the connection")
+                raise LostError("the daemon has closed the connection")
             self._rest += piece
             if len(self._rest) > LONGEST_LINE:
                 raise DaemonError("the daemon's answer is too long")

@@ -6,6 +6,8 @@ from typing import Any
 
 logger = logging.getLogger("hermes_headroom")
 
+ISOLATED = "plugins.isolation: host keeps headroom from the commands, which run without boxes. Set it to in_process"
+
 _lock = threading.Lock()
 _said: set[str] = set()
 

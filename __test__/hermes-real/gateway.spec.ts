@@ -48,7 +48,9 @@ for (const release of RELEASES) {
     }
     t.true(answers > 0, "nobody was answered while the job ran");
     await until("alice is answered", () => replied("done pytest -q"));
-    const { headroom } = JSON.parse(chat.toolResults.at(-1) ?? "{}") as { headroom?: { oom_killed: boolean; note: string } };
+    const { headroom } = JSON.parse(chat.toolResults.at(-1) ?? "{}") as {
+      headroom?: { oom_killed: boolean; note: string };
+    };
     t.true(headroom?.oom_killed, chat.toolResults.at(-1) ?? "no result");
     t.regex(headroom?.note ?? "", /memory cap/);
     t.is(gateway.exitCode, null);

@@ -35,7 +35,10 @@ for (const release of RELEASES) {
       world.read("log").trim().split("\n"),
       Array.from({ length: CHATS }, (_, index) => [`begin ${index}`, `end ${index}`]).flat(),
     );
-    t.true(results.every((result) => result?.headroom?.memory_cap_mb === 150), JSON.stringify(results));
+    t.true(
+      results.every((result) => result?.headroom?.memory_cap_mb === 150),
+      JSON.stringify(results),
+    );
     t.true((results.at(-1)?.headroom?.queued_s ?? 0) > 0);
     t.deepEqual((await world.status()).waiting, []);
   });

@@ -26,6 +26,9 @@ export interface DaemonOptions {
   warn: (line: string) => void;
 }
 
+/** How often it looks at itself. */
+const LOOK_EVERY_MS = 2000;
+
 export type DaemonEnd = "taken" | "idle" | "stopped";
 
 /** Serves until it is told to stop, or has been idle; `taken` when another daemon serves this user. */
@@ -69,8 +72,10 @@ export const serve = async (options: DaemonOptions): Promise<DaemonEnd> => {
     () => {
       if (isBusy(server, calls)) lastUsedAt = performance.now();
       else if (performance.now() - lastUsedAt >= idleMs) end("idle");
+      // Nobody would find it any more; the next daemon takes its jobs over.
+      void server.look().then((isThere) => isThere || end("stopped"));
     },
-    Math.min(idleMs, 5000),
+    Math.min(idleMs, LOOK_EVERY_MS),
   );
   const how = await ended;
   clearInterval(idle);

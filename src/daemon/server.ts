@@ -15,6 +15,8 @@ export interface DaemonServer {
   path: string;
   /** How many clients are connected. */
   connections(): number;
+  /** Listens anew where something has removed the socket, as cleaners of /tmp do; `false` when it cannot. */
+  look(): Promise<boolean>;
   /** Stops listening, cuts every client off, and gives the role up. */
   close(): Promise<void>;
 }
@@ -29,15 +31,18 @@ export const listen = async (
   if (role === null) return undefined;
   const path = join(runtimeDir, SOCKET_FILE);
   const sockets = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: false }, (socket) => {
+  const serve = (socket: Socket): void => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     if (sockets.size > MOST_CONNECTIONS || !isOwnUser(native, socket)) socket.destroy();
     else serveConnection(socket, dispatch);
-  });
+  };
+  let server = createServer({ allowHalfOpen: false }, serve);
+  let inode: number | undefined;
   try {
     removeStale(path);
     await startListening(server, path);
+    inode = inodeOf(path);
   } catch (error) {
     role.leave();
     throw error;
@@ -45,6 +50,20 @@ export const listen = async (
   return {
     path,
     connections: () => sockets.size,
+    look: async () => {
+      if (inodeOf(path) === inode) return true;
+      // Closed first: that removes whatever has the name. Who is connected stays so.
+      server.close();
+      server = createServer({ allowHalfOpen: false }, serve);
+      try {
+        removeStale(path);
+        await startListening(server, path);
+        inode = inodeOf(path);
+        return true;
+      } catch {
+        return false;
+      }
+    },
     close: async () => {
       // Before the lock goes: the next one must not find its own new socket removed.
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -80,6 +99,14 @@ const removeStale = (path: string): void => {
     unlinkSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+};
+
+const inodeOf = (path: string): number | undefined => {
+  try {
+    return lstatSync(path).ino;
+  } catch {
+    return undefined;
   }
 };
 

@@ -129,7 +129,8 @@ const callsIn = (asked: string): ScriptedCall[] =>
   asked.split("\n").flatMap((text) => {
     const [, word = "", seconds = "240", line = ""] = CALL.exec(text) ?? [];
     if (word === "") return [];
-    if (word === "code") return [{ line, function: { name: "execute_code", arguments: JSON.stringify({ code: line }) } }];
+    if (word === "code")
+      return [{ line, function: { name: "execute_code", arguments: JSON.stringify({ code: line }) } }];
     const how = word === "behind" ? { background: true } : { timeout: Number(seconds) };
     return [{ line, function: { name: "terminal", arguments: JSON.stringify({ command: line, ...how }) } }];
   });
