@@ -42,6 +42,8 @@ export interface Ends {
   teardown: (work: () => void | Promise<void>) => void;
 }
 
+const notCompiled = (path: string): boolean => !path.includes("__pycache__");
+
 /** Settings with which a job is small, and one runs at a time. */
 const SMALL = { HEADROOM_JOB_MEMORY_MAX_MB: "150", HEADROOM_SWAP_MB: "0", HEADROOM_MAX_HEAVY_JOBS: "1" };
 
@@ -93,7 +95,6 @@ export class World {
     const plugins: Record<string, string> = { ...this.#options.plugins };
     if (!this.#options.isBare) plugins["headroom"] = join(ROOT, "hermes-plugin");
     for (const [name, from] of Object.entries(plugins)) {
-      const notCompiled = (path: string): boolean => !path.includes("__pycache__");
       cpSync(from, join(this.hermesHome, "plugins", name), { recursive: true, filter: notCompiled });
     }
     for (const [name, text] of Object.entries(this.#options.programs ?? {})) this.addProgram(name, text);

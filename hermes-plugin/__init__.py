@@ -26,7 +26,12 @@ def register(ctx: Any) -> None:
         handler=status_tool.handle,
         description=status_tool.SCHEMA["description"],
     )
-    ctx.register_command("headroom", commands.slash, description="memory, heavy jobs, events", args_hint="status|events|explain COMMAND|selftest")
+    ctx.register_command(
+        "headroom",
+        commands.slash,
+        description="memory, heavy jobs, events",
+        args_hint="status|events|explain COMMAND|selftest",
+    )
     # Older releases have fewer of these.
     register_cli = getattr(ctx, "register_cli_command", None)
     if callable(register_cli):

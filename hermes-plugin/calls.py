@@ -23,6 +23,8 @@ END_PATIENCE_S = 10.0
 #: The queue answers before the host gives up; this is for a daemon that does not.
 ADMIT_MARGIN_S = 4.0
 LONGEST_WAIT_S = 86_400.0
+#: A daemon says more often than that that somebody waits.
+LONGEST_SILENCE_S = 30.0
 MOST_REMEMBERED = 512
 #: Daemons that may be lost while a call waits for its turn; after that it runs as it would without one.
 MOST_LOST = 3
@@ -40,7 +42,7 @@ class Admission:
     home: str
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The command must not be started; ``text`` is its result."""
 
     def __init__(self, text: str) -> None:
@@ -131,7 +133,7 @@ class Calls:
         admission = None
         try:
             admission = self._admit(command, is_code, args, ids)
-        except Refused as refused:
+        except RefusedError as refused:
             return refused.text
         except DaemonError as error:
             text = f"{error}. {error.fix}".strip().rstrip(".")
@@ -152,7 +154,7 @@ class Calls:
         return result.with_headroom(done, _end(admission, told))
 
     def _admit(self, command: str, is_code: bool, args: dict[str, Any], ids: dict[str, Any]) -> Admission | None:
-        """``None`` for a light one. Raises Refused, or DaemonError when nobody can be asked."""
+        """``None`` for a light one. Raises RefusedError, or DaemonError when nobody can be asked."""
         began = time.monotonic()
         deadline_s = host.tool_deadline_s()
         home = host.hermes_home()
@@ -172,10 +174,12 @@ class Calls:
             connection, answer = _ask_to_admit(home, params, began, deadline_s)
         except CalledOffError:
             text = "The command was called off while it waited for its turn. Nothing was run."
-            raise Refused(result.refusal(text, exit_code=result.INTERRUPTED)) from None
+            raise RefusedError(result.refusal(text, exit_code=result.INTERRUPTED)) from None
         except DaemonError:
             if _is_too_late(began, deadline_s):
-                raise Refused(result.refusal("The command's time was over while it waited. Nothing was run.")) from None
+                raise RefusedError(
+                    result.refusal("The command's time was over while it waited. Nothing was run.")
+                ) from None
             raise
         if answer.get("heavy") is not True:
             connection.close()
@@ -184,17 +188,17 @@ class Calls:
             connection.close()
             headroom = answer.get("headroom")
             message = str(answer.get("message") or "refused: the machine is busy. Nothing was run.")
-            raise Refused(result.refusal(message, headroom if isinstance(headroom, dict) else None))
+            raise RefusedError(result.refusal(message, headroom if isinstance(headroom, dict) else None))
         if _is_too_late(began, deadline_s) or host.is_interrupted():
             # The host has given this call up: whatever ran now would run behind everybody's back.
             connection.close()
-            raise Refused(result.refusal("The command's time was over before its turn came. Nothing was run."))
+            raise RefusedError(result.refusal("The command's time was over before its turn came. Nothing was run."))
         job = answer.get("job")
         return Admission(connection, job if isinstance(job, str) else None, call_id, home)
 
 
 def _is_too_late(began: float, deadline_s: float | None) -> bool:
-    return deadline_s is not None and time.monotonic() - began > deadline_s - ADMIT_MARGIN_S / 2
+    return deadline_s is not None and time.monotonic() - began > deadline_s - ADMIT_MARGIN_S
 
 
 def _ask_to_admit(
@@ -213,7 +217,8 @@ def _ask_to_admit(
         if deadline_s is not None:
             asked["deadline_s"] = max(1.0, deadline_s - (time.monotonic() - began))
         try:
-            return connection, connection.request("admit", asked, max(1.0, left_s), host.is_interrupted)
+            answer = connection.request("admit", asked, max(0.0, left_s), host.is_interrupted, LONGEST_SILENCE_S)
+            return connection, answer
         except LostError:
             connection.close()
             if lost == MOST_LOST - 1:
@@ -253,7 +258,7 @@ def _shared_mark() -> contextvars.ContextVar[bool]:
         fresh = types.ModuleType(name)
         fresh.handled = contextvars.ContextVar("headroom_handled", default=False)  # type: ignore[attr-defined]
         shared = sys.modules.setdefault(name, fresh)
-    return shared.handled  # type: ignore[attr-defined,no-any-return]
+    return shared.handled  # type: ignore[no-any-return]
 
 
 _handled = _shared_mark()

@@ -5,7 +5,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 PROTOCOL = 1
 LONGEST_LINE = 4 * 1024 * 1024
@@ -45,7 +45,7 @@ class Connection:
             self._socket.close()
             raise DaemonError(f"the daemon cannot be reached: {error}") from error
 
-    def __enter__(self) -> "Connection":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -60,8 +60,10 @@ class Connection:
         params: dict[str, Any],
         patience_s: float,
         is_called_off: Callable[[], bool] = lambda: False,
+        silence_s: float = float("inf"),
     ) -> dict[str, Any]:
-        """The result. Raises DaemonError, or CalledOffError when ``is_called_off`` says so."""
+        """The result. Raises DaemonError (LostError after so long without a sign of life), or CalledOffError when
+        ``is_called_off`` says so."""
         self._asked += 1
         message = {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params}
         until = time.monotonic() + patience_s
@@ -69,7 +71,7 @@ class Connection:
             self._socket.settimeout(CONNECT_PATIENCE_S)
             self._socket.sendall(json.dumps(message).encode() + b"\n")
             while True:
-                answer = self._read(until, is_called_off)
+                answer = self._read(until, is_called_off, silence_s)
                 if isinstance(answer, dict) and answer.get("id") == self._asked:
                     return _result(answer)
         except OSError as error:
@@ -77,11 +79,15 @@ class Connection:
         except ValueError as error:
             raise DaemonError(f"the daemon's answer is not understood: {error}") from error
 
-    def _read(self, until: float, is_called_off: Callable[[], bool]) -> Any:
+    def _read(self, until: float, is_called_off: Callable[[], bool], silence_s: float) -> Any:
+        silent_until = time.monotonic() + silence_s
         while b"\n" not in self._rest:
-            left_s = until - time.monotonic()
-            if left_s <= 0:
+            now = time.monotonic()
+            left_s = min(until, silent_until) - now
+            if now >= until:
                 raise DaemonError("the daemon does not answer")
+            if left_s <= 0:
+                raise LostError("the daemon has become silent")
             if is_called_off():
                 raise CalledOffError
             if not select.select([self._socket], [], [], min(left_s, LOOK_EVERY_S))[0]:

@@ -6,10 +6,7 @@ and nothing is asked of the daemon. The words come from the tool table (``heavy_
 
 import re
 
-try:
-    from .heavy_words import HEAVY_PHRASES, HEAVY_WORDS
-except ImportError:  # run as a plain script
-    from heavy_words import HEAVY_PHRASES, HEAVY_WORDS
+from .heavy_words import HEAVY_PHRASES, HEAVY_WORDS
 
 _PARTS = re.compile(r"[a-z0-9+]+").findall  # ``gcc`` of ``x86_64-linux-gnu-gcc-13``
 _WHOLE = re.compile(r"[a-z0-9+._-]+").findall  # ``apt-get``, ``setup.py``

@@ -31,7 +31,9 @@ def open_connection(hermes_home: str, *, starts: bool) -> Connection:
     """A greeted connection. Raises DaemonError."""
     path = paths.socket_path()
     if path is None:
-        raise DaemonError("its runtime directory belongs to somebody else", "See: hermes-headroom selftest", "E_RUNTIME")
+        raise DaemonError(
+            "its runtime directory belongs to somebody else", "See: hermes-headroom selftest", "E_RUNTIME"
+        )
     _check_down()
     try:
         connection = Connection(path)

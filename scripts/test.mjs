@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Tools count as one test each; test runners say themselves how many they ran. */
-const oneTest = (_output, code) => ({ passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 });
+const oneTest = (output, code) => {
+  const isSkipped = output.startsWith("skipped: ");
+  return { passed: code === 0 && !isSkipped ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: isSkipped ? 1 : 0 };
+};
 
 const sum = (text, pattern) => [...text.matchAll(pattern)].reduce((total, match) => total + Number(match[1]), 0);
 
@@ -31,6 +34,13 @@ const countAva = (output, code) => {
   };
 };
 
+const countUnittest = (output, code) => {
+  const ran = sum(output, /^Ran (\d+) tests?/gm);
+  const failed = sum(output, /(?:failures|errors)=(\d+)/g);
+  const skipped = sum(output, /skipped=(\d+)/g) + (output.startsWith("skipped: ") ? 1 : 0);
+  return { passed: Math.max(0, ran - failed - skipped), failed: code !== 0 && failed === 0 ? 1 : failed, skipped };
+};
+
 const CHECKS = [
   ["rustfmt", ["cargo", "fmt", "--all", "--check"], oneTest],
   ["clippy", ["cargo", "clippy", "--locked", "--workspace", "--", "-D", "warnings"], oneTest],
@@ -46,6 +56,10 @@ const CHECKS = [
   ["oxlint", ["npx", "oxlint", "--deny-warnings"], oneTest],
   ["oxfmt", ["npx", "oxfmt", "--check"], oneTest],
   ["bindings", ["git", "diff", "--exit-code", "--", "native/index.d.ts"], oneTest],
+  ["plugin-lint", ["node", "scripts/python-tools.mjs", "lint"], oneTest],
+  ["plugin-format", ["node", "scripts/python-tools.mjs", "format"], oneTest],
+  ["plugin-types", ["node", "scripts/python-tools.mjs", "types"], oneTest],
+  ["plugin", ["node", "scripts/python-tools.mjs", "test"], countUnittest],
   ["ava", ["npx", "ava"], countAva],
 ];
 

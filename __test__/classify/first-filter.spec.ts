@@ -7,11 +7,13 @@ import { heavyWordsModule } from "../../scripts/generate-words.js";
 import { allCommands, classifyCases, CLASSIFY_FILES } from "../support/corpus.js";
 
 const PLUGIN = fileURLToPath(new URL("../../hermes-plugin/", import.meta.url));
+const SUPPORT = fileURLToPath(new URL("../plugin/", import.meta.url));
 
 /** The plugin's own verdicts. */
 const inPython = (commands: readonly string[]): boolean[] => {
-  const program = `import json, sys; sys.path.insert(0, ${JSON.stringify(PLUGIN)})
-from first_filter import may_be_heavy
+  const program = `import json, sys; sys.path.insert(0, ${JSON.stringify(SUPPORT)})
+from support import part
+may_be_heavy = part("first_filter").may_be_heavy
 print(json.dumps([may_be_heavy(text) for text in json.load(sys.stdin)]))`;
   const output = execFileSync("python3", ["-c", program], {
     input: JSON.stringify(commands),

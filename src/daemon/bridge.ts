@@ -49,6 +49,8 @@ export interface BridgeHost {
 /** The host gives up on a call at its deadline; the answer must be there before. */
 const DEADLINE_MARGIN_S = 10;
 const MOST_PREPARED = 256;
+/** Who waits hears so often that the daemon is there. */
+const SIGN_OF_LIFE_MS = 5000;
 
 /** A text that was rewritten: what it was, and what is told of it at the end of its call. */
 interface Rewritten {
@@ -104,6 +106,9 @@ export class Bridge {
     const diary = new JobDiary(profile.environment, { command, kind: work.kind, cwd, classified });
     const learnedPeakMb = diary.learnedPeakMb();
     this.#requests += 1;
+    let lastReason = "looking for room";
+    const tell = (): void => caller.notify("waiting", { call_id: params.call_id, reason: lastReason });
+    const signsOfLife = setInterval(tell, SIGN_OF_LIFE_MS);
     const turn = await runTurn({
       native,
       runtimeDir,
@@ -122,10 +127,11 @@ export class Bridge {
       signal: caller.signal,
       onWaiting: (reason) => {
         diary.write({ event: "queued", reason });
-        caller.notify("waiting", { call_id: params.call_id, reason });
+        lastReason = reason;
+        tell();
       },
       warn,
-    });
+    }).finally(() => clearInterval(signsOfLife));
     const queuedS = Math.round(turn.queuedMs / 1000);
     const swapMb = settings.swap_mb;
     if (!turn.admitted) {
